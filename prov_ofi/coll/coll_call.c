@@ -12,27 +12,17 @@
 #define FLAGS \
 	(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG | \
 	 DAT_COMPLETION_BARRIER_FENCE_FLAG)
-#define NO_MEMORY DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
 
-/* Arguments that all operations have at the end. */
-struct tail {
-	DAT_CONTEXT context;
-	DAT_COMPLETION_FLAGS flags;
-};
-
-#define TAIL(args) \
-	{ \
-		.context = va_arg(args, DAT_CONTEXT), .flags = va_arg(args, DAT_COMPLETION_FLAGS) \
-	}
-
-static bool call_flags_ok(const struct tail *t)
+/* Takes the arguments that all operations have at the end. False: bad flags. */
+static bool call_take_tail(struct coll_op *op, va_list args)
 {
-	return !((unsigned int)t->flags & ~(unsigned int)FLAGS);
-}
+	unsigned int flags;
 
-static struct coll_op *call_begin(struct coll_group *g, DAT_IB_EXT_TYPE type, const struct tail *t)
-{
-	return dofi_coll_op_new(g, type, t->context, t->flags);
+	op->context = va_arg(args, DAT_CONTEXT);
+	flags = (unsigned int)va_arg(args, DAT_COMPLETION_FLAGS);
+	op->suppressed = flags & DAT_COMPLETION_SUPPRESS_FLAG;
+	op->unsignalled = flags & DAT_COMPLETION_UNSIGNALLED_FLAG;
+	return !(flags & ~(unsigned int)FLAGS);
 }
 
 /* True if no number of the array, one per member, is negative. */
@@ -53,27 +43,21 @@ static uint64_t call_total(const struct coll_group *g, const DAT_COUNT *sizes)
 	return total;
 }
 
-static DAT_RETURN call_barrier(struct coll_group *g, va_list args)
+static DAT_RETURN call_barrier(struct coll_op *op, va_list args)
 {
-	const struct tail t = TAIL(args);
-	struct coll_op *op;
-
-	if (!call_flags_ok(&t))
+	if (!call_take_tail(op, args))
 		return BAD(3);
-	op = call_begin(g, DAT_IB_COLLECTIVE_BARRIER_STATUS, &t);
-	if (!op)
-		return NO_MEMORY;
 	dofi_coll_build_barrier(op);
-	return dofi_coll_op_post(op);
+	return DAT_SUCCESS;
 }
 
-static DAT_RETURN call_broadcast(struct coll_group *g, va_list args)
+static DAT_RETURN call_broadcast(struct coll_op *op, va_list args)
 {
+	const struct coll_group *g = op->group;
 	char *buf = va_arg(args, void *);
 	DAT_COUNT size = va_arg(args, DAT_COUNT);
 	DAT_IB_COLLECTIVE_RANK root = va_arg(args, DAT_IB_COLLECTIVE_RANK);
-	const struct tail t = TAIL(args);
-	struct coll_op *op;
+	bool flags_ok = call_take_tail(op, args);
 
 	if (size < 0)
 		return BAD(3);
@@ -81,29 +65,26 @@ static DAT_RETURN call_broadcast(struct coll_group *g, va_list args)
 		return BAD(2);
 	if (root >= g->size)
 		return BAD(4);
-	if (!call_flags_ok(&t))
+	if (!flags_ok)
 		return BAD(6);
-	op = call_begin(g, DAT_IB_COLLECTIVE_BROADCAST_STATUS, &t);
-	if (!op)
-		return NO_MEMORY;
 	dofi_coll_build_broadcast(op, buf, (size_t)size, root);
-	return dofi_coll_op_post(op);
+	return DAT_SUCCESS;
 }
 
-static DAT_RETURN call_scatter(struct coll_group *g, va_list args)
+static DAT_RETURN call_scatter(struct coll_op *op, va_list args)
 {
+	const struct coll_group *g = op->group;
 	char *from = va_arg(args, void *);
 	DAT_COUNT sendsize = va_arg(args, DAT_COUNT);
 	char *to = va_arg(args, void *);
 	DAT_COUNT recvsize = va_arg(args, DAT_COUNT);
 	DAT_IB_COLLECTIVE_RANK root = va_arg(args, DAT_IB_COLLECTIVE_RANK);
-	const struct tail t = TAIL(args);
+	bool flags_ok = call_take_tail(op, args);
 	DAT_COUNT block = recvsize;
-	struct coll_op *op;
 
 	if (root >= g->size)
 		return BAD(6);
-	if (!call_flags_ok(&t))
+	if (!flags_ok)
 		return BAD(8);
 	if (root == g->self) {
 		if (sendsize < 0 || sendsize % (DAT_COUNT)g->size)
@@ -118,27 +99,24 @@ static DAT_RETURN call_scatter(struct coll_group *g, va_list args)
 	} else if (recvsize && !to) {
 		return BAD(4);
 	}
-	op = call_begin(g, DAT_IB_COLLECTIVE_SCATTER_STATUS, &t);
-	if (!op)
-		return NO_MEMORY;
 	dofi_coll_build_scatter(op, from, to, (size_t)block, root);
-	return dofi_coll_op_post(op);
+	return DAT_SUCCESS;
 }
 
-static DAT_RETURN call_scatterv(struct coll_group *g, va_list args)
+static DAT_RETURN call_scatterv(struct coll_op *op, va_list args)
 {
+	const struct coll_group *g = op->group;
 	char *from = va_arg(args, void *);
 	DAT_COUNT *sizes = va_arg(args, DAT_COUNT *);
 	DAT_COUNT *displs = va_arg(args, DAT_COUNT *);
 	char *to = va_arg(args, void *);
 	DAT_COUNT recvsize = va_arg(args, DAT_COUNT);
 	DAT_IB_COLLECTIVE_RANK root = va_arg(args, DAT_IB_COLLECTIVE_RANK);
-	const struct tail t = TAIL(args);
-	struct coll_op *op;
+	bool flags_ok = call_take_tail(op, args);
 
 	if (root >= g->size)
 		return BAD(7);
-	if (!call_flags_ok(&t))
+	if (!flags_ok)
 		return BAD(9);
 	if (root == g->self) {
 		if (!call_array_ok(g, sizes))
@@ -154,12 +132,9 @@ static DAT_RETURN call_scatterv(struct coll_group *g, va_list args)
 	} else if (recvsize && !to) {
 		return BAD(5);
 	}
-	op = call_begin(g, DAT_IB_COLLECTIVE_SCATTERV_STATUS, &t);
-	if (!op)
-		return NO_MEMORY;
 	dofi_coll_build_scatterv(op, &(struct coll_parts){ from, sizes, displs }, to,
 				 (size_t)recvsize, root);
-	return dofi_coll_op_post(op);
+	return DAT_SUCCESS;
 }
 
 /* Sizes of a gather where its result goes; without `from` the own block is there already. */
@@ -182,20 +157,20 @@ static DAT_RETURN call_gather_sizes(const struct coll_group *g, const void *from
 	return *block && !to ? BAD(4) : DAT_SUCCESS;
 }
 
-static DAT_RETURN call_gather(struct coll_group *g, va_list args)
+static DAT_RETURN call_gather(struct coll_op *op, va_list args)
 {
+	const struct coll_group *g = op->group;
 	char *from = va_arg(args, void *);
 	DAT_COUNT sendsize = va_arg(args, DAT_COUNT), block = sendsize;
 	char *to = va_arg(args, void *);
 	DAT_COUNT recvsize = va_arg(args, DAT_COUNT);
 	DAT_IB_COLLECTIVE_RANK root = va_arg(args, DAT_IB_COLLECTIVE_RANK);
-	const struct tail t = TAIL(args);
+	bool flags_ok = call_take_tail(op, args);
 	DAT_RETURN ret = DAT_SUCCESS;
-	struct coll_op *op;
 
 	if (root >= g->size)
 		return BAD(6);
-	if (!call_flags_ok(&t))
+	if (!flags_ok)
 		return BAD(8);
 	if (root == g->self)
 		ret = call_gather_sizes(g, from, sendsize, to, recvsize, &block);
@@ -205,27 +180,24 @@ static DAT_RETURN call_gather(struct coll_group *g, va_list args)
 		ret = BAD(2);
 	if (ret)
 		return ret;
-	op = call_begin(g, DAT_IB_COLLECTIVE_GATHER_STATUS, &t);
-	if (!op)
-		return NO_MEMORY;
 	dofi_coll_build_gather(op, from, to, (size_t)block, root);
-	return dofi_coll_op_post(op);
+	return DAT_SUCCESS;
 }
 
-static DAT_RETURN call_gatherv(struct coll_group *g, va_list args)
+static DAT_RETURN call_gatherv(struct coll_op *op, va_list args)
 {
+	const struct coll_group *g = op->group;
 	char *from = va_arg(args, void *);
 	DAT_COUNT sendsize = va_arg(args, DAT_COUNT);
 	char *to = va_arg(args, void *);
 	DAT_COUNT *sizes = va_arg(args, DAT_COUNT *);
 	DAT_COUNT *displs = va_arg(args, DAT_COUNT *);
 	DAT_IB_COLLECTIVE_RANK root = va_arg(args, DAT_IB_COLLECTIVE_RANK);
-	const struct tail t = TAIL(args);
-	struct coll_op *op;
+	bool flags_ok = call_take_tail(op, args);
 
 	if (root >= g->size)
 		return BAD(7);
-	if (!call_flags_ok(&t))
+	if (!flags_ok)
 		return BAD(9);
 	if (root == g->self) {
 		if (!call_array_ok(g, sizes))
@@ -241,47 +213,41 @@ static DAT_RETURN call_gatherv(struct coll_group *g, va_list args)
 	} else if (sendsize && !from) {
 		return BAD(2);
 	}
-	op = call_begin(g, DAT_IB_COLLECTIVE_GATHERV_STATUS, &t);
-	if (!op)
-		return NO_MEMORY;
 	dofi_coll_build_gatherv(op, from, (size_t)sendsize,
 				&(struct coll_parts){ to, sizes, displs }, root);
-	return dofi_coll_op_post(op);
+	return DAT_SUCCESS;
 }
 
-static DAT_RETURN call_allgather(struct coll_group *g, va_list args)
+static DAT_RETURN call_allgather(struct coll_op *op, va_list args)
 {
+	const struct coll_group *g = op->group;
 	char *from = va_arg(args, void *);
 	DAT_COUNT sendsize = va_arg(args, DAT_COUNT), block;
 	char *to = va_arg(args, void *);
 	DAT_COUNT recvsize = va_arg(args, DAT_COUNT);
-	const struct tail t = TAIL(args);
+	bool flags_ok = call_take_tail(op, args);
 	DAT_RETURN ret;
-	struct coll_op *op;
 
-	if (!call_flags_ok(&t))
+	if (!flags_ok)
 		return BAD(7);
 	ret = call_gather_sizes(g, from, sendsize, to, recvsize, &block);
 	if (ret)
 		return ret;
-	op = call_begin(g, DAT_IB_COLLECTIVE_ALLGATHER_STATUS, &t);
-	if (!op)
-		return NO_MEMORY;
 	dofi_coll_build_allgather(op, from, to, (size_t)block);
-	return dofi_coll_op_post(op);
+	return DAT_SUCCESS;
 }
 
-static DAT_RETURN call_allgatherv(struct coll_group *g, va_list args)
+static DAT_RETURN call_allgatherv(struct coll_op *op, va_list args)
 {
+	const struct coll_group *g = op->group;
 	char *from = va_arg(args, void *);
 	DAT_COUNT sendsize = va_arg(args, DAT_COUNT);
 	char *to = va_arg(args, void *);
 	DAT_COUNT *sizes = va_arg(args, DAT_COUNT *);
 	DAT_COUNT *displs = va_arg(args, DAT_COUNT *);
-	const struct tail t = TAIL(args);
-	struct coll_op *op;
+	bool flags_ok = call_take_tail(op, args);
 
-	if (!call_flags_ok(&t))
+	if (!flags_ok)
 		return BAD(8);
 	if (!call_array_ok(g, sizes))
 		return BAD(5);
@@ -291,23 +257,20 @@ static DAT_RETURN call_allgatherv(struct coll_group *g, va_list args)
 		return BAD(4);
 	if (from && sendsize != sizes[g->self])
 		return BAD(3);
-	op = call_begin(g, DAT_IB_COLLECTIVE_ALLGATHERV_STATUS, &t);
-	if (!op)
-		return NO_MEMORY;
 	dofi_coll_build_allgatherv(op, from, &(struct coll_parts){ to, sizes, displs });
-	return dofi_coll_op_post(op);
+	return DAT_SUCCESS;
 }
 
-static DAT_RETURN call_alltoall(struct coll_group *g, va_list args)
+static DAT_RETURN call_alltoall(struct coll_op *op, va_list args)
 {
+	const struct coll_group *g = op->group;
 	char *from = va_arg(args, void *);
 	DAT_COUNT sendsize = va_arg(args, DAT_COUNT);
 	char *to = va_arg(args, void *);
 	DAT_COUNT recvsize = va_arg(args, DAT_COUNT);
-	const struct tail t = TAIL(args);
-	struct coll_op *op;
+	bool flags_ok = call_take_tail(op, args);
 
-	if (!call_flags_ok(&t))
+	if (!flags_ok)
 		return BAD(7);
 	if (sendsize < 0 || sendsize % (DAT_COUNT)g->size)
 		return BAD(3);
@@ -317,25 +280,22 @@ static DAT_RETURN call_alltoall(struct coll_group *g, va_list args)
 		return BAD(2);
 	if (sendsize && !to)
 		return BAD(4);
-	op = call_begin(g, DAT_IB_COLLECTIVE_ALLTOALL_STATUS, &t);
-	if (!op)
-		return NO_MEMORY;
 	dofi_coll_build_alltoall(op, from, to, (size_t)sendsize / g->size);
-	return dofi_coll_op_post(op);
+	return DAT_SUCCESS;
 }
 
-static DAT_RETURN call_alltoallv(struct coll_group *g, va_list args)
+static DAT_RETURN call_alltoallv(struct coll_op *op, va_list args)
 {
+	const struct coll_group *g = op->group;
 	char *from = va_arg(args, void *);
 	DAT_COUNT *sendsizes = va_arg(args, DAT_COUNT *);
 	DAT_COUNT *senddispls = va_arg(args, DAT_COUNT *);
 	char *to = va_arg(args, void *);
 	DAT_COUNT *recvsizes = va_arg(args, DAT_COUNT *);
 	DAT_COUNT *recvdispls = va_arg(args, DAT_COUNT *);
-	const struct tail t = TAIL(args);
-	struct coll_op *op;
+	bool flags_ok = call_take_tail(op, args);
 
-	if (!call_flags_ok(&t))
+	if (!flags_ok)
 		return BAD(9);
 	if (!call_array_ok(g, sendsizes))
 		return BAD(3);
@@ -349,141 +309,109 @@ static DAT_RETURN call_alltoallv(struct coll_group *g, va_list args)
 		return BAD(2);
 	if (call_total(g, recvsizes) && !to)
 		return BAD(5);
-	op = call_begin(g, DAT_IB_COLLECTIVE_ALLTOALLV_STATUS, &t);
-	if (!op)
-		return NO_MEMORY;
 	dofi_coll_build_alltoallv(op, &(struct coll_parts){ from, sendsizes, senddispls },
 				  &(struct coll_parts){ to, recvsizes, recvdispls });
-	return dofi_coll_op_post(op);
+	return DAT_SUCCESS;
 }
 
 /* ---- reductions ---- */
 
-/* Operation and type, at the same positions in all of them. */
-struct reduction {
-	coll_reduce_fn *fn;
-	size_t elem;
-};
-
-static DAT_RETURN call_reduction(int op, int type, struct reduction *r)
+/* Operation and type are at the same positions in all of them. */
+static DAT_RETURN call_set_reduction(struct coll_op *op, int operation, int type)
 {
-	if (op < 0 || op > DAT_IB_COLLECTIVE_REDUCE_OP_MINLOC)
+	if (operation < 0 || operation > DAT_IB_COLLECTIVE_REDUCE_OP_MINLOC)
 		return BAD(6);
 	if (type < 0 || type > DAT_IB_COLLECTIVE_TYPE_DOUBLE_INT)
 		return BAD(7);
-	r->fn = dofi_coll_reduction((DAT_IB_COLLECTIVE_REDUCE_DATA_OP)op,
-				    (DAT_IB_COLLECTIVE_DATA_TYPE)type, &r->elem);
-	return r->fn ? DAT_SUCCESS : BAD(7);
-}
-
-static struct coll_op *call_begin_reduction(struct coll_group *g, DAT_IB_EXT_TYPE type,
-					    const struct tail *t, const struct reduction *r)
-{
-	struct coll_op *op = call_begin(g, type, t);
-
-	if (op) {
-		op->reduce = r->fn;
-		op->elem = r->elem;
-	}
-	return op;
+	op->reduce = dofi_coll_reduction((DAT_IB_COLLECTIVE_REDUCE_DATA_OP)operation,
+					 (DAT_IB_COLLECTIVE_DATA_TYPE)type, &op->elem);
+	return op->reduce ? DAT_SUCCESS : BAD(7);
 }
 
 /* Sizes and buffer of a reduction where its result goes. */
-static DAT_RETURN call_result(DAT_COUNT sendsize, const void *to, DAT_COUNT recvsize,
-			      const struct reduction *r)
+static DAT_RETURN call_result(const struct coll_op *op, DAT_COUNT sendsize, const void *to,
+			      DAT_COUNT recvsize)
 {
-	if (sendsize < 0 || (size_t)sendsize % r->elem)
+	if (sendsize < 0 || (size_t)sendsize % op->elem)
 		return BAD(3);
 	if (recvsize < sendsize)
 		return BAD(5);
 	return sendsize && !to ? BAD(4) : DAT_SUCCESS;
 }
 
-static DAT_RETURN call_reduce(struct coll_group *g, va_list args)
+static DAT_RETURN call_reduce(struct coll_op *op, va_list args)
 {
+	const struct coll_group *g = op->group;
 	char *from = va_arg(args, void *);
 	DAT_COUNT sendsize = va_arg(args, DAT_COUNT);
 	char *to = va_arg(args, void *);
 	DAT_COUNT recvsize = va_arg(args, DAT_COUNT);
 	int operation = va_arg(args, int), type = va_arg(args, int);
 	DAT_IB_COLLECTIVE_RANK root = va_arg(args, DAT_IB_COLLECTIVE_RANK);
-	const struct tail t = TAIL(args);
-	struct reduction r;
-	struct coll_op *op;
-	DAT_RETURN ret = call_reduction(operation, type, &r);
+	bool flags_ok = call_take_tail(op, args);
+	DAT_RETURN ret = call_set_reduction(op, operation, type);
 
 	if (ret)
 		return ret;
 	if (root >= g->size)
 		return BAD(8);
-	if (!call_flags_ok(&t))
+	if (!flags_ok)
 		return BAD(10);
 	if (root == g->self)
-		ret = call_result(sendsize, to, recvsize, &r);
-	else if (sendsize < 0 || (size_t)sendsize % r.elem)
+		ret = call_result(op, sendsize, to, recvsize);
+	else if (sendsize < 0 || (size_t)sendsize % op->elem)
 		ret = BAD(3);
 	else if (sendsize && !from)
 		ret = BAD(2);
 	if (ret)
 		return ret;
-	op = call_begin_reduction(g, DAT_IB_COLLECTIVE_REDUCE_STATUS, &t, &r);
-	if (!op)
-		return NO_MEMORY;
 	dofi_coll_build_reduce(op, from ? from : to, to, (size_t)sendsize, root);
-	return dofi_coll_op_post(op);
+	return DAT_SUCCESS;
 }
 
 /* allreduce and scan. */
-static DAT_RETURN call_reduce_all(struct coll_group *g, bool scan, va_list args)
+static DAT_RETURN call_reduce_all(struct coll_op *op, va_list args)
 {
 	char *from = va_arg(args, void *);
 	DAT_COUNT sendsize = va_arg(args, DAT_COUNT);
 	char *to = va_arg(args, void *);
 	DAT_COUNT recvsize = va_arg(args, DAT_COUNT);
 	int operation = va_arg(args, int), type = va_arg(args, int);
-	const struct tail t = TAIL(args);
-	struct reduction r;
-	struct coll_op *op;
-	DAT_RETURN ret = call_reduction(operation, type, &r);
+	bool flags_ok = call_take_tail(op, args);
+	DAT_RETURN ret = call_set_reduction(op, operation, type);
 
-	if (!ret && !call_flags_ok(&t))
+	if (!ret && !flags_ok)
 		ret = BAD(9);
 	if (!ret)
-		ret = call_result(sendsize, to, recvsize, &r);
+		ret = call_result(op, sendsize, to, recvsize);
 	if (ret)
 		return ret;
-	op = call_begin_reduction(
-		g, scan ? DAT_IB_COLLECTIVE_SCAN_STATUS : DAT_IB_COLLECTIVE_ALLREDUCE_STATUS, &t,
-		&r);
-	if (!op)
-		return NO_MEMORY;
-	if (scan)
+	if (op->type == DAT_IB_COLLECTIVE_SCAN_STATUS)
 		dofi_coll_build_scan(op, from ? from : to, to, (size_t)sendsize);
 	else
 		dofi_coll_build_allreduce(op, from ? from : to, to, (size_t)sendsize);
-	return dofi_coll_op_post(op);
+	return DAT_SUCCESS;
 }
 
-static DAT_RETURN call_reduce_scatter(struct coll_group *g, va_list args)
+static DAT_RETURN call_reduce_scatter(struct coll_op *op, va_list args)
 {
+	const struct coll_group *g = op->group;
 	char *from = va_arg(args, void *);
 	DAT_COUNT sendsize = va_arg(args, DAT_COUNT);
 	char *to = va_arg(args, void *);
 	DAT_COUNT *sizes = va_arg(args, DAT_COUNT *);
 	int operation = va_arg(args, int), type = va_arg(args, int);
-	const struct tail t = TAIL(args);
-	struct reduction r;
-	struct coll_op *op;
-	DAT_RETURN ret = call_reduction(operation, type, &r);
+	bool flags_ok = call_take_tail(op, args);
+	DAT_RETURN ret = call_set_reduction(op, operation, type);
 
 	if (ret)
 		return ret;
-	if (!call_flags_ok(&t))
+	if (!flags_ok)
 		return BAD(9);
 	if (!call_array_ok(g, sizes))
 		return BAD(5);
 	for (uint32_t i = 0; i < g->size; i++)
-		if ((size_t)sizes[i] % r.elem)
+		if ((size_t)sizes[i] % op->elem)
 			return BAD(5);
 	if (sendsize < 0 || call_total(g, sizes) != (uint64_t)sendsize)
 		return BAD(3);
@@ -491,37 +419,31 @@ static DAT_RETURN call_reduce_scatter(struct coll_group *g, va_list args)
 		return BAD(2);
 	if (sizes[g->self] && !to)
 		return BAD(4);
-	op = call_begin_reduction(g, DAT_IB_COLLECTIVE_REDUCE_SCATTER_STATUS, &t, &r);
-	if (!op)
-		return NO_MEMORY;
 	dofi_coll_build_reduce_scatter(op, from, to, sizes, (size_t)sendsize);
-	return dofi_coll_op_post(op);
+	return DAT_SUCCESS;
 }
 
 /* ---- clock ---- */
 
 /* One member sets the clock of all: it sends them the time, and then how long that took. */
-static DAT_RETURN call_set_clock(struct coll_group *g, va_list args)
+static DAT_RETURN call_set_clock(struct coll_op *op, va_list args)
 {
-	uint64_t value = va_arg(args, DAT_UINT64), now = dofi_now();
-	const struct tail t = { .context = va_arg(args, DAT_CONTEXT) };
-	struct coll_op *op = call_begin(g, DAT_IB_COLLECTIVE_CLOCK_SET_STATUS, &t);
+	struct coll_group *g = op->group;
 
-	if (!op)
-		return NO_MEMORY;
-	op->value = value;
-	op->before = now;
+	op->value = va_arg(args, DAT_UINT64);
+	op->context = va_arg(args, DAT_CONTEXT);
+	op->before = dofi_now();
 	for (uint32_t adjust = 0; adjust < 2; adjust++) {
 		for (uint32_t i = 0; i < g->size; i++)
 			if (i != g->self)
 				dofi_coll_clock(op, i, adjust);
 		dofi_coll_round(op);
 	}
-	g->clock_start = now - value;
-	return dofi_coll_op_post(op);
+	g->clock_start = op->before - op->value;
+	return DAT_SUCCESS;
 }
 
-static DAT_RETURN call_read_clock(struct coll_group *g, va_list args)
+static DAT_RETURN call_read_clock(const struct coll_group *g, va_list args)
 {
 	DAT_UINT64 *value = va_arg(args, DAT_UINT64 *);
 
@@ -533,42 +455,46 @@ static DAT_RETURN call_read_clock(struct coll_group *g, va_list args)
 
 /* ---- dispatch ---- */
 
-static DAT_RETURN call_group_op(struct coll_group *g, DAT_EXTENDED_OP op, va_list args)
+/* Checks the arguments of an operation and builds its schedule. */
+static const struct {
+	DAT_RETURN (*build)(struct coll_op *op, va_list args);
+	DAT_IB_EXT_TYPE type;
+} calls[] = {
+#define PLACE(name) [DAT_IB_COLLECTIVE_##name##_OP - DAT_IB_COLLECTIVE_SET_CLOCK_OP]
+#define CALL(name, build) PLACE(name) = { build, DAT_IB_COLLECTIVE_##name##_STATUS }
+	PLACE(SET_CLOCK) = { call_set_clock, DAT_IB_COLLECTIVE_CLOCK_SET_STATUS },
+	CALL(SCATTER, call_scatter),
+	CALL(SCATTERV, call_scatterv),
+	CALL(GATHER, call_gather),
+	CALL(GATHERV, call_gatherv),
+	CALL(ALLGATHER, call_allgather),
+	CALL(ALLGATHERV, call_allgatherv),
+	CALL(ALLTOALL, call_alltoall),
+	CALL(ALLTOALLV, call_alltoallv),
+	CALL(REDUCE, call_reduce),
+	CALL(ALLREDUCE, call_reduce_all),
+	CALL(REDUCE_SCATTER, call_reduce_scatter),
+	CALL(SCAN, call_reduce_all),
+	CALL(BROADCAST, call_broadcast),
+	CALL(BARRIER, call_barrier),
+};
+
+static DAT_RETURN call_group_op(struct coll_group *g, DAT_EXTENDED_OP number, va_list args)
 {
-	switch ((int)op) {
-	case DAT_IB_COLLECTIVE_SET_CLOCK_OP:
-		return call_set_clock(g, args);
-	case DAT_IB_COLLECTIVE_READ_CLOCK_OP:
+	int place = (int)number - DAT_IB_COLLECTIVE_SET_CLOCK_OP;
+	struct coll_op *op;
+	DAT_RETURN ret;
+
+	if ((int)number == DAT_IB_COLLECTIVE_READ_CLOCK_OP)
 		return call_read_clock(g, args);
-	case DAT_IB_COLLECTIVE_SCATTER_OP:
-		return call_scatter(g, args);
-	case DAT_IB_COLLECTIVE_SCATTERV_OP:
-		return call_scatterv(g, args);
-	case DAT_IB_COLLECTIVE_GATHER_OP:
-		return call_gather(g, args);
-	case DAT_IB_COLLECTIVE_GATHERV_OP:
-		return call_gatherv(g, args);
-	case DAT_IB_COLLECTIVE_ALLGATHER_OP:
-		return call_allgather(g, args);
-	case DAT_IB_COLLECTIVE_ALLGATHERV_OP:
-		return call_allgatherv(g, args);
-	case DAT_IB_COLLECTIVE_ALLTOALL_OP:
-		return call_alltoall(g, args);
-	case DAT_IB_COLLECTIVE_ALLTOALLV_OP:
-		return call_alltoallv(g, args);
-	case DAT_IB_COLLECTIVE_REDUCE_OP:
-		return call_reduce(g, args);
-	case DAT_IB_COLLECTIVE_ALLREDUCE_OP:
-		return call_reduce_all(g, false, args);
-	case DAT_IB_COLLECTIVE_REDUCE_SCATTER_OP:
-		return call_reduce_scatter(g, args);
-	case DAT_IB_COLLECTIVE_SCAN_OP:
-		return call_reduce_all(g, true, args);
-	case DAT_IB_COLLECTIVE_BROADCAST_OP:
-		return call_broadcast(g, args);
-	default:
-		return call_barrier(g, args);
-	}
+	op = dofi_coll_op_new(g, calls[place].type);
+	if (!op)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	ret = calls[place].build(op, args);
+	if (!ret)
+		return dofi_coll_op_post(op);
+	dofi_coll_op_release(op);
+	return ret;
 }
 
 static DAT_RETURN call_on_group(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)

@@ -80,7 +80,7 @@ struct coll_op {
 	uint32_t count, capacity, at;
 	uint32_t pending; /* steps of the round that are not done */
 	char *tmp;
-	size_t tmp_capacity, tmp_used;
+	size_t tmp_capacity;
 	struct coll_region region[COLL_REGIONS];
 	unsigned int regions;
 	coll_reduce_fn *reduce;
@@ -244,8 +244,9 @@ void dofi_coll_peer_add(struct coll_peer *p, struct coll_step *step);
 bool dofi_coll_peer_idle(const struct coll_peer *p);
 
 /* coll_op.c */
-struct coll_op *dofi_coll_op_new(struct coll_group *g, DAT_IB_EXT_TYPE type, DAT_CONTEXT context,
-				 DAT_COMPLETION_FLAGS flags);
+struct coll_op *dofi_coll_op_new(struct coll_group *g, DAT_IB_EXT_TYPE type);
+/* Gives back what the operation holds, and keeps it for another one. */
+void dofi_coll_op_release(struct coll_op *op);
 /* Queues the operation whose schedule is complete; on failure it is freed. */
 DAT_RETURN dofi_coll_op_post(struct coll_op *op);
 /* Starts and completes what is ready. */

@@ -25,8 +25,7 @@ void dofi_coll_report(struct coll_group *g, DAT_IB_EXT_TYPE type, DAT_IB_STATUS 
 	g->member->coll->reported = true;
 }
 
-struct coll_op *dofi_coll_op_new(struct coll_group *g, DAT_IB_EXT_TYPE type, DAT_CONTEXT context,
-				 DAT_COMPLETION_FLAGS flags)
+struct coll_op *dofi_coll_op_new(struct coll_group *g, DAT_IB_EXT_TYPE type)
 {
 	struct coll_op *op = g->spare;
 
@@ -39,20 +38,15 @@ struct coll_op *dofi_coll_op_new(struct coll_group *g, DAT_IB_EXT_TYPE type, DAT
 	op->next = NULL;
 	op->group = g;
 	op->type = type;
-	op->context = context;
-	op->suppressed = flags & DAT_COMPLETION_SUPPRESS_FLAG;
-	op->unsignalled = flags & DAT_COMPLETION_UNSIGNALLED_FLAG;
-	op->no_memory = false;
+	op->suppressed = op->unsignalled = op->no_memory = false;
 	op->count = op->at = op->pending = 0;
-	op->tmp_used = 0;
 	op->regions = 0;
 	op->reduce = NULL;
 	op->elem = 1;
 	return op;
 }
 
-/* Gives back what the operation holds, and keeps it for another one. */
-static void op_release(struct coll_op *op)
+void dofi_coll_op_release(struct coll_op *op)
 {
 	struct coll_group *g = op->group;
 
@@ -78,7 +72,7 @@ static void op_complete(struct coll_op *op, DAT_IB_STATUS status)
 				 status || !op->unsignalled);
 	else
 		dofi_evd_unreserve(g->evd);
-	op_release(op);
+	dofi_coll_op_release(op);
 }
 
 DAT_RETURN dofi_coll_op_post(struct coll_op *op)
@@ -86,7 +80,7 @@ DAT_RETURN dofi_coll_op_post(struct coll_op *op)
 	struct coll_group *g = op->group;
 
 	if (op->no_memory || !dofi_evd_reserve(g->evd)) {
-		op_release(op);
+		dofi_coll_op_release(op);
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	}
 	/* Setting the clock concerns one member only. */

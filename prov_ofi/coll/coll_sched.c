@@ -76,7 +76,6 @@ char *dofi_coll_tmp(struct coll_op *op, size_t len)
 		op->tmp_capacity = op->tmp ? len : 0;
 		op->no_memory |= !op->tmp;
 	}
-	op->tmp_used = len;
 	if (len > COLL_EAGER && op->tmp)
 		dofi_coll_region(op, op->tmp, len, true);
 	return op->tmp;
