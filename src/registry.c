@@ -131,6 +131,15 @@ static bool is_terminated(const char name[DAT_NAME_MAX_LENGTH])
 	return memchr(name, '\0', DAT_NAME_MAX_LENGTH) != NULL;
 }
 
+static DAT_RETURN registry_begin(const DAT_PROVIDER *provider, const DAT_PROVIDER_INFO *info)
+{
+	if (!provider)
+		return DATI_BAD_ARG(1);
+	if (!info || !is_terminated(info->ia_name))
+		return DATI_BAD_ARG(2);
+	return dati_start();
+}
+
 DAT_RETURN DAT_API dat_registry_add_provider(const DAT_PROVIDER *provider,
 					     const DAT_PROVIDER_INFO *info)
 {
@@ -138,11 +147,7 @@ DAT_RETURN DAT_API dat_registry_add_provider(const DAT_PROVIDER *provider,
 	DAT_RETURN ret;
 
 	DATI_NO_CANCEL();
-	if (!provider)
-		return DATI_BAD_ARG(1);
-	if (!info || !is_terminated(info->ia_name))
-		return DATI_BAD_ARG(2);
-	ret = dati_start();
+	ret = registry_begin(provider, info);
 	if (ret != DAT_SUCCESS)
 		return ret;
 	d = calloc(1, sizeof(*d));
@@ -173,11 +178,7 @@ DAT_RETURN DAT_API dat_registry_remove_provider(const DAT_PROVIDER *provider,
 	DAT_RETURN ret;
 
 	DATI_NO_CANCEL();
-	if (!provider)
-		return DATI_BAD_ARG(1);
-	if (!info || !is_terminated(info->ia_name))
-		return DATI_BAD_ARG(2);
-	ret = dati_start();
+	ret = registry_begin(provider, info);
 	if (ret != DAT_SUCCESS)
 		return ret;
 
