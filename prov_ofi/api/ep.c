@@ -12,16 +12,20 @@
 
 /* Arguments common to both calls that create an EP. */
 struct ep_args {
+	struct dofi_ia *ia;
 	struct dofi_pz *pz;
 	struct dofi_evd *recv, *req, *conn;
 	struct dofi_srq *srq;
 	const DAT_EP_ATTR *attr;
 };
 
-static DAT_RETURN ep_take_handles(struct dofi_ia *ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+static DAT_RETURN ep_take_handles(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
 				  DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn, struct ep_args *r)
 {
-	r->pz = NULL;
+	struct dofi_ia *ia = r->ia = dofi_ia_live(ia_handle);
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 	if (pz != DAT_HANDLE_NULL) {
 		r->pz = (struct dofi_pz *)dofi_obj_check(pz, DAT_HANDLE_TYPE_PZ, ia);
 		if (!r->pz)
@@ -50,10 +54,11 @@ static DAT_RETURN ep_open_datagrams(struct dofi_ep *ep)
 }
 
 /* `flags_error` is the error for completion flags that other streams on the EVDs do not allow. */
-static DAT_RETURN ep_make_and_publish(struct dofi_ia *ia, const struct ep_args *r,
-				      DAT_RETURN_SUBTYPE flags_error, DAT_EP_HANDLE *out)
+static DAT_RETURN ep_make_and_publish(const struct ep_args *r, DAT_RETURN_SUBTYPE flags_error,
+				      DAT_EP_HANDLE *out)
 {
 	static const struct dofi_streams none;
+	struct dofi_ia *ia = r->ia;
 	struct dofi_streams streams;
 	struct dofi_ep *ep;
 	DAT_EP_ATTR use;
@@ -96,48 +101,40 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_HAN
 			  DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn, const DAT_EP_ATTR *attr,
 			  DAT_EP_HANDLE *out)
 {
-	struct dofi_ia *ia = dofi_ia_live(ia_handle);
 	struct ep_args r = { .attr = attr };
-	DAT_RETURN ret;
+	DAT_RETURN ret = ep_take_handles(ia_handle, pz, recv, req, conn, &r);
 
-	if (!ia)
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	ret = ep_take_handles(ia, pz, recv, req, conn, &r);
 	if (ret)
 		return ret;
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
 	if (attr && attr->service_type != DAT_SERVICE_TYPE_RC &&
-	    (attr->service_type != DOFI_SERVICE_TYPE_UD || !dofi_ud_supported(ia)))
+	    (attr->service_type != DOFI_SERVICE_TYPE_UD || !dofi_ud_supported(r.ia)))
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	if (attr && !dofi_ep_attr_valid(ia, attr, r.recv, r.req))
+	if (attr && !dofi_ep_attr_valid(r.ia, attr, r.recv, r.req))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
-	return ep_make_and_publish(ia, &r, DAT_INVALID_ARG6, out);
+	return ep_make_and_publish(&r, DAT_INVALID_ARG6, out);
 }
 
 DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
 				   DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn, DAT_SRQ_HANDLE srq,
 				   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *out)
 {
-	struct dofi_ia *ia = dofi_ia_live(ia_handle);
 	struct ep_args r = { .attr = attr };
-	DAT_RETURN ret;
+	DAT_RETURN ret = ep_take_handles(ia_handle, pz, recv, req, conn, &r);
 
-	if (!ia)
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	ret = ep_take_handles(ia, pz, recv, req, conn, &r);
 	if (ret)
 		return ret;
-	r.srq = (struct dofi_srq *)dofi_obj_check(srq, DAT_HANDLE_TYPE_SRQ, ia);
+	r.srq = (struct dofi_srq *)dofi_obj_check(srq, DAT_HANDLE_TYPE_SRQ, r.ia);
 	if (!r.srq)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 	if (attr && attr->service_type != DAT_SERVICE_TYPE_RC)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	if (attr ? !dofi_ep_attr_valid_srq(ia, attr, r.recv, r.req) : !dofi_api_srq_attr_optional)
+	if (attr ? !dofi_ep_attr_valid_srq(r.ia, attr, r.recv, r.req) : !dofi_api_srq_attr_optional)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
-	return ep_make_and_publish(ia, &r, DAT_INVALID_ARG7, out);
+	return ep_make_and_publish(&r, DAT_INVALID_ARG7, out);
 }
 
 DAT_RETURN dofi_ep_free(DAT_EP_HANDLE handle)
