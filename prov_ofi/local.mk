@@ -209,8 +209,8 @@ prov_ofi_dat1_libdaplofi_la_DEPENDENCIES = prov_ofi/libdaplofi-common.la libdat.
 	prov_ofi/libdaplofi.map
 
 prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api/api_20.c prov_ofi/api/csp.c \
-	prov_ofi/api/counters.c prov_ofi/api/counters.h \
-	prov_ofi/api/ha_related.c prov_ofi/api/ha_related.h \
+	prov_ofi/api/counters.c prov_ofi/api/ext.h \
+	prov_ofi/api/ha_related.c \
 	prov_ofi/coll/coll.h prov_ofi/coll/coll_int.h \
 	prov_ofi/coll/coll_alg.c prov_ofi/coll/coll_alg_reduce.c \
 	prov_ofi/coll/coll_call.c \
@@ -219,8 +219,8 @@ prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api/api_20.c prov
 	prov_ofi/coll/coll_reduce.c prov_ofi/coll/coll_run.c \
 	prov_ofi/coll/coll_sched.c prov_ofi/coll/coll_sched.h \
 	prov_ofi/coll/coll_wire.c prov_ofi/coll/coll_wire.h \
-	prov_ofi/api/ext_query.c prov_ofi/api/ext_query.h \
-	prov_ofi/api/ext_ud.c prov_ofi/api/ext_ud.h \
+	prov_ofi/api/ext_query.c \
+	prov_ofi/api/ext_ud.c \
 	prov_ofi/object/version_20.c prov_ofi/object/version_20_ud.c prov_ofi/trace/trace_20.c
 prov_ofi_dat2_libdaplofi_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_API=20
 prov_ofi_dat2_libdaplofi_la_LDFLAGS = $(dofi_ldflags) -shrext .so.2

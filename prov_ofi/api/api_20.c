@@ -3,10 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "api/counters.h"
-#include "api/ext_query.h"
-#include "api/ext_ud.h"
-#include "api/ha_related.h"
+#include "api/ext.h"
 #include "base/dat_error.h"
 #include "cm/cm.h"
 #include "coll/coll.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/counters.h"
+#include "api/ext.h"
 #include "base/dat_error.h"
 #include "fabric/port_counters.h"
 #include "object/ep.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Attributes of an adapter that the program has not opened: dat_ib_open_query, and its close. */
-#include "api/ext_query.h"
+#include "api/ext.h"
 #include "base/dat_error.h"
 #include "object/ia.h"
 

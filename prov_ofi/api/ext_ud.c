@@ -2,7 +2,7 @@
 /* Calls of datagram endpoints of the InfiniBand extension: checks their arguments. */
 #include <string.h>
 
-#include "api/ext_ud.h"
+#include "api/ext.h"
 #include "base/dat_error.h"
 #include "data/dto.h"
 #include "object/ud.h"

@@ -2,11 +2,12 @@
 /* Compares two adapters: whether they use the same interface of the same fabric (2.0). */
 #include <string.h>
 
-#include "api/ha_related.h"
+#include "api/ext.h"
 #include "base/cancel.h"
 #include "base/dat_error.h"
 #include "base/log.h"
 #include "fabrics/fabrics.h"
+#include "object/ia.h"
 
 /* The registry library looks this symbol up, for names of which no IA is open. The names have been
  * passed to dat_provider_init, and not yet to dat_provider_fini. */
