@@ -26,6 +26,11 @@
  * sends it from its own memory. Then buffers have room for a header only. The limit is read when an
  * endpoint is created, so these settings apply at each opening.
  *
+ * QUIRK libfabric<1.18 tcp: completes and frees a read twice if its connection ends while the
+ * answer arrives. rxm, which fetches by such reads, then crashes (SIGSEGV) in the process whose
+ * peer has gone, or two later operations share one state. There the limit is the largest message
+ * of this library (RDM_LARGE_MAX), so that nothing is fetched.
+ *
  * QUIRK libfabric rxm: over RDMA devices the connections of an endpoint share one completion queue,
  * with a place for each request of FI_UNIVERSE_SIZE connections, which is read once, and for each
  * of their receives unless they share those, too. With libfabric's own settings it is larger than
@@ -62,6 +67,8 @@ static void *library;
 
 /* Maximum length that rxm copies; must be equal in all processes that connect to each other. */
 #define RXM_LIMIT "32768"
+#define RXM_LIMIT_NO_READS "4325376"
+#define RXM_NO_READS FI_VERSION(1, 18)
 #define RXM_SMALL FI_VERSION(1, 20)
 
 /* Settings of libfabric that are overridden while its providers read them. */
@@ -74,7 +81,8 @@ static const struct {
 	{ { "FI_TCP_MAX_RX_SIZE", "128" }, FI_VERSION(1, 19), 0, false },
 	{ { "FI_MR_CACHE_MONITOR", "disabled" }, 0, 0, true },
 	{ { "FI_OFI_RXM_BUFFER_SIZE", "512" }, 0, RXM_SMALL, true },
-	{ { "FI_OFI_RXM_EAGER_LIMIT", RXM_LIMIT }, 0, RXM_SMALL, true },
+	{ { "FI_OFI_RXM_EAGER_LIMIT", RXM_LIMIT_NO_READS }, 0, RXM_NO_READS, true },
+	{ { "FI_OFI_RXM_EAGER_LIMIT", RXM_LIMIT }, RXM_NO_READS, RXM_SMALL, true },
 	{ { "FI_OFI_RXM_ENABLE_DYN_RBUF", "1" }, 0, RXM_SMALL, true },
 	{ { "FI_OFI_RXM_ENABLE_DIRECT_SEND", "1" }, 0, RXM_SMALL, true },
 	{ { "FI_OFI_RXM_BUFFER_SIZE", RXM_LIMIT }, RXM_SMALL, 0, true },
@@ -113,9 +121,10 @@ static int lib_hold_settings(void)
 
 size_t dofi_lib_rxm_limit(size_t buffer)
 {
-	size_t limit = (size_t)atol(RXM_LIMIT);
+	uint32_t version = dofi_lib.version();
+	size_t limit = (size_t)atol(version < RXM_NO_READS ? RXM_LIMIT_NO_READS : RXM_LIMIT);
 
-	return dofi_lib.version() < RXM_SMALL && buffer < limit ? limit : buffer;
+	return version < RXM_SMALL && buffer < limit ? limit : buffer;
 }
 
 static void lib_log_removed(const char *entry)
