@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Runs the fuzz targets for FUZZ_TIME seconds (5) each: with libFuzzer if a clang has it, else with
-# our own driver. The corpus is not changed; new inputs of libFuzzer are left in
-# fuzz-new/TARGET.
+# Runs the fuzz targets for FUZZ_TIME seconds (5) each, with the assertions of --enable-debug: with
+# libFuzzer if a clang of FUZZ_CC (several names) has it, else with our own driver as the tree has
+# been built. The corpus is not changed; new inputs of libFuzzer are left in fuzz-new/TARGET.
 srcdir=${srcdir:-.}
 time=${FUZZ_TIME:-5}
 failed=0
@@ -34,7 +34,7 @@ run()
 	corpus=$srcdir/test/fuzz/corpus/$target
 	if [ -n "$clang" ]; then
 		mkdir -p "fuzz-new/$target"
-		$clang -std=gnu11 -g -O1 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined \
+		$clang -std=gnu11 -g -O1 -D_GNU_SOURCE -DDOFI_DEBUG -fsanitize=fuzzer,address,undefined \
 			-fno-sanitize-recover=undefined -I"$srcdir/include" -I"$srcdir/prov_ofi" \
 			-I"$srcdir/test/fuzz" $FUZZ_CPPFLAGS "$@" -o "test/fuzz/$target.fuzz" &&
 			"test/fuzz/$target.fuzz" -max_total_time="$time" -max_len=2048 -timeout=10 \

@@ -2,10 +2,7 @@
 # one.
 check_PROGRAMS += test/fuzz/driver-packets test/fuzz/driver-cm_msg test/fuzz/driver-frames \
 	test/fuzz/driver-pairs test/fuzz/driver-ready
-# It compiles the targets with ASan and UBSan itself, whatever the tree has.
-if !SANITIZED
 long_tests += test/fuzz/fuzz.sh
-endif
 EXTRA_DIST += test/fuzz/fuzz.sh \
 	test/fuzz/corpus/packets/arrival-query \
 	test/fuzz/corpus/packets/bulk \
@@ -161,8 +158,12 @@ fuzz: test/fuzz/driver-packets test/fuzz/driver-cm_msg test/fuzz/driver-frames \
 	srcdir=$(srcdir) FUZZ_TIME=$(FUZZ_TIME) FUZZ_CPPFLAGS="$(LIBFABRIC_CFLAGS)" \
 		$(srcdir)/test/fuzz/fuzz.sh
 
-# The script compiles by itself, where there is a clang that has libFuzzer.
+# The script compiles by itself, where there is a clang that has libFuzzer; in a build with a
+# sanitizer it runs the drivers of that build.
 AM_TESTS_ENVIRONMENT = FUZZ_CPPFLAGS="$(LIBFABRIC_CFLAGS)"; export FUZZ_CPPFLAGS;
+if SANITIZED
+AM_TESTS_ENVIRONMENT += FUZZ_CC=none; export FUZZ_CC;
+endif
 
 mostlyclean-local:
 	rm -rf fuzz-new fuzz-crash

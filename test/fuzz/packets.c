@@ -157,6 +157,7 @@ static void open_conn(unsigned int i)
 	struct msgep_params in;
 
 	memset(&ep[i], 0, sizeof(ep[i]));
+	dofi_lock_init(&ep[i].lock);
 	ep[i].domain = &domain;
 	ep[i].tx_cq = ep[i].rx_cq = &cq;
 	ep[i].transport = &msgep_transport_rdm;
@@ -174,8 +175,10 @@ static void close_conn(unsigned int i)
 {
 	uint8_t out[MSGEP_PARAMS_MAX];
 
+	dofi_lock(&ep[i].lock);
 	if (byte() & 1)
 		MUST(msgep_transport_rdm.finish(&ep[i], out) <= sizeof(out));
+	dofi_unlock(&ep[i].lock);
 	msgep_transport_rdm.close(&ep[i]);
 }
 
@@ -276,12 +279,39 @@ static void peers_bye(struct msgep_ep *e)
 	msgep_transport_rdm.finished(e, bye, byte() < 0xf0 ? RDM_BYE : byte() % sizeof(bye));
 }
 
+/* What the owner of an endpoint does with its lock. */
+static void step_of(struct msgep_ep *e, uint8_t what)
+{
+	dofi_lock(&e->lock);
+	switch (what) {
+	case 5:
+	case 6:
+		send_one(e);
+		break;
+	case 7:
+		take_some(e);
+		msgep_transport_rdm.flush(e);
+		break;
+	case 10:
+		peers_bye(e);
+		msgep_transport_rdm.drained(e, byte() & 1);
+		break;
+	default:
+		msgep_transport_rdm.arrived(e);
+		msgep_transport_rdm.ready(e);
+		msgep_transport_rdm.quiet(e, byte() & 1);
+		break;
+	}
+	dofi_unlock(&e->lock);
+}
+
 static void step(uint8_t what)
 {
 	unsigned int i = what >> 4 & (CONNS - 1);
 	struct msgep_ep *e = &ep[i];
 
-	switch (what & 15) {
+	what &= 15;
+	switch (what) {
 	case 0:
 	case 1:
 	case 2:
@@ -291,24 +321,12 @@ static void step(uint8_t what)
 	case 4:
 		peer_packet(e, true);
 		break;
-	case 5:
-	case 6:
-		send_one(e);
-		break;
-	case 7:
-		take_some(e);
-		msgep_transport_rdm.flush(e);
-		break;
 	case 8:
 		now += (uint64_t)byte() * 30000000;
 		break;
 	case 9:
 		close_conn(i);
 		open_conn(i);
-		break;
-	case 10:
-		peers_bye(e);
-		msgep_transport_rdm.drained(e, byte() & 1);
 		break;
 	case 11:
 		fabric_fail_receive(byte() & 1);
@@ -323,9 +341,7 @@ static void step(uint8_t what)
 		msgep_transport_rdm.may_sleep(&domain, true);
 		break;
 	default:
-		msgep_transport_rdm.arrived(e);
-		msgep_transport_rdm.ready(e);
-		msgep_transport_rdm.quiet(e, byte() & 1);
+		step_of(e, what);
 		break;
 	}
 	msgep_transport_rdm.progress(&domain, NULL);

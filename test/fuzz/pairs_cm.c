@@ -169,7 +169,10 @@ struct msgep_eq *pairs_cm_open(struct msgep_domain *domain)
 	dofi_addr_set_port(&listener.addr.sa, PAIRS_PORT);
 	dofi_list_append(&cm.listeners, &listener.link);
 	pthread_mutex_init(&eq.lock, NULL);
-	MUST(!msgep_inbox_open(domain) && !msgep_inbox_attach(domain, &eq));
+	MUST(!msgep_inbox_open(domain));
+	pthread_mutex_lock(&eq.lock);
+	MUST(!msgep_inbox_attach(domain, &eq));
+	pthread_mutex_unlock(&eq.lock);
 	return &eq;
 }
 

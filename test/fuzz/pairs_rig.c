@@ -396,25 +396,15 @@ void send_control(const struct peer *peer, const struct pair_conn *conn, uint8_t
 		look();
 }
 
-void open_ep(unsigned int i)
+/* Makes all of an endpoint's connection, or a part. Caller holds eq->lock. */
+static void connect_ep(unsigned int i)
 {
 	struct peer *peer = &peers[is_honest(i)];
 	bool active = i == ACTIVE || i == FRESH || i == HONEST_ACTIVE;
-	struct fi_rx_attr rx = { .size = 4 };
-	struct fi_info info = { .rx_attr = &rx };
 	uint8_t param[PAIR_PARAM];
 	const struct pair_conn *conn;
 	struct msgep_params in, out;
-	struct fid_ep *fid;
 
-	MUST(!msgep_ep_open(&adapter.fid, &info, &fid, NULL));
-	eps[i] = dofi_container(fid, struct msgep_ep, fid);
-	eps[i]->peer.sa.sa_family = eps[i]->local.sa.sa_family = AF_INET;
-	eps[i]->eq = eq;
-	eps[i]->tx_cq = eps[i]->rx_cq = &cq;
-	if (i == SHARED)
-		eps[i]->srx = dofi_container(srx, struct msgep_srx, fid);
-	atomic_store(&eps[i]->state, MSGEP_CONNECTING);
 	if (active)
 		MUST(!msgep_transport_pair.get_params(eps[i], true, &out));
 	if (i == FRESH)
@@ -439,6 +429,25 @@ void open_ep(unsigned int i)
 	msgep_ep_up(eps[i]);
 	conn = eps[i]->w.pair;
 	send_control(peer, conn, PAIR_ATTACH, pair_mark(conn->peer_index, conn->peer_generation));
+}
+
+void open_ep(unsigned int i)
+{
+	struct fi_rx_attr rx = { .size = 4 };
+	struct fi_info info = { .rx_attr = &rx };
+	struct fid_ep *fid;
+
+	MUST(!msgep_ep_open(&adapter.fid, &info, &fid, NULL));
+	eps[i] = dofi_container(fid, struct msgep_ep, fid);
+	eps[i]->peer.sa.sa_family = eps[i]->local.sa.sa_family = AF_INET;
+	eps[i]->eq = eq;
+	eps[i]->tx_cq = eps[i]->rx_cq = &cq;
+	if (i == SHARED)
+		eps[i]->srx = dofi_container(srx, struct msgep_srx, fid);
+	atomic_store(&eps[i]->state, MSGEP_CONNECTING);
+	pthread_mutex_lock(&eq->lock);
+	connect_ep(i);
+	pthread_mutex_unlock(&eq->lock);
 }
 
 void close_ep(unsigned int i)
