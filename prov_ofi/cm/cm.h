@@ -161,6 +161,9 @@ void dofi_cm_drained(struct dofi_ep *ep);
 /* The peer has no listener: makes another attempt after a delay. False: DAPL_OFI_CONNECT_RETRY_MS,
  * or the time limit of the call, does not allow one (cm/cm_connect.c). */
 bool dofi_cm_retry_later(struct dofi_ep *ep);
+/* The attempt's source port is taken: continues it from another one after a delay. False: the time
+ * limit of the call does not allow that. */
+bool dofi_cm_change_port(struct dofi_ep *ep);
 /* The timer of an endpoint that connects: the next attempt, or the end of the time limit. */
 void dofi_cm_connect_deadline(struct dofi_ep *ep);
 /* A peer's rejection: its event and private data. */

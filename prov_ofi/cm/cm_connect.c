@@ -231,6 +231,7 @@ bool dofi_cm_retry_later(struct dofi_ep *ep)
 		when = ep->attempt.grace_end;
 	if (now >= ep->attempt.grace_end || when >= ep->attempt.deadline)
 		return false;
+	ep->attempt.err = ECONNREFUSED;
 	if (ep->attempt.delay < RETRY_LAST)
 		ep->attempt.delay *= 2;
 	if (ep->conn)
@@ -240,6 +241,19 @@ bool dofi_cm_retry_later(struct dofi_ep *ep)
 	dofi_dto_requeue(ep);
 	dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, when);
 	dofi_progress_wakeup(ep->obj.ia);
+	return true;
+}
+
+bool dofi_cm_change_port(struct dofi_ep *ep)
+{
+	uint64_t when = dofi_now() + RETRY_FIRST;
+
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
+	if (when >= ep->attempt.deadline)
+		return false;
+	ep->attempt.err = EADDRINUSE;
+	dofi_cm_next_connection(ep, true);
+	dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, when);
 	return true;
 }
 
@@ -274,7 +288,7 @@ static void cm_retry(struct dofi_ep *ep)
 	/* Late: no time remains to receive the result. */
 	if (!ep->attempt.seal.proven && !dofi_cm_in_parts(ep) &&
 	    dofi_now() + RETRY_FIRST >= ep->attempt.deadline) {
-		dofi_diag_connect_failed(ep, ECONNREFUSED);
+		dofi_diag_connect_failed(ep, ep->attempt.err);
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, true);
 		return;
 	}

@@ -25,8 +25,10 @@
 /* Time to wait for the event with the cause of a flush, which may arrive after the flush. */
 #define FLUSH_LIMIT DOFI_MS(200)
 
-/* Maximum wait for the route of an attempt. */
+/* Maximum wait for the route of an attempt; and once another event has been read, which may have
+ * followed the route in the same call. */
 #define ROUTE_MS 100
+#define ROUTE_REST_MS 10
 
 union cm_event {
 	struct fi_eq_cm_entry entry; /* ends with the connection data */
@@ -340,6 +342,8 @@ static void cm_failed(struct dofi_ep *ep, int err, int code, const uint8_t *data
 			break;
 		if (dofi_ud_answered(ep, data, len))
 			break;
+		if (ep->obj.ia->fab.desc->ops->port_taken(err) && dofi_cm_change_port(ep))
+			break;
 		if (cm_no_listener(ep->obj.ia, err, code, len) && !dofi_cm_fetches(ep) &&
 		    dofi_cm_retry_later(ep))
 			break;
@@ -420,11 +424,16 @@ static void cm_dispatch(uint32_t event, union cm_event *e, size_t len)
 }
 
 /* QUIRK libfabric verbs: returns the error of an attempt that fails before the request is sent,
- * without identifying the attempt: it is the oldest one. See dofi_cm_await_route. */
-static void cm_attempt_failed(struct dofi_ia *ia, int err)
+ * without identifying the attempt: it is the one whose route is awaited (dofi_cm_await_route), else
+ * the oldest one. */
+static void cm_attempt_failed(struct dofi_ia *ia, struct dofi_ep *awaited, int err)
 {
 	struct dofi_list *pos;
 
+	if (awaited) {
+		cm_failed(awaited, err, 0, NULL, 0);
+		return;
+	}
 	dofi_list_each(pos, &ia->conns)
 	{
 		struct dofi_ep *ep = dofi_container(pos, struct dofi_conn, link)->ep;
@@ -436,8 +445,8 @@ static void cm_attempt_failed(struct dofi_ia *ia, int err)
 	}
 }
 
-/* Processes one event; false: there is none. */
-static bool cm_read_event(struct dofi_ia *ia)
+/* Processes one event; false: there is none. `awaited`: the EP whose route is awaited, or NULL. */
+static bool cm_read_event(struct dofi_ia *ia, struct dofi_ep *awaited)
 {
 	union cm_event e;
 	uint32_t event = 0;
@@ -449,7 +458,7 @@ static bool cm_read_event(struct dofi_ia *ia)
 	else if (n >= (ssize_t)sizeof(e.entry))
 		cm_dispatch(event, &e, (size_t)n - sizeof(e.entry));
 	else if (n < 0 && n != -FI_EAGAIN && n != -EINTR)
-		cm_attempt_failed(ia, (int)-n);
+		cm_attempt_failed(ia, awaited, (int)-n);
 	else
 		return false;
 	return true;
@@ -465,16 +474,16 @@ void dofi_cm_await_route(struct dofi_ep *ep)
 
 	while (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && ep->conn &&
 	       poll(&pfd, 1, ms) > 0) {
-		if (!cm_read_event(ia))
+		if (!cm_read_event(ia, ep))
 			break; /* the cause was processed without an event */
 		/* The same may have happened to this attempt before that event. */
-		ms = 0;
+		ms = ROUTE_REST_MS;
 	}
 }
 
 void dofi_cm_read_events(struct dofi_ia *ia)
 {
-	for (int i = 0; i < ROUND && cm_read_event(ia); i++)
+	for (int i = 0; i < ROUND && cm_read_event(ia, NULL); i++)
 		;
 	if (ia->early_ends)
 		cm_settle_early_ends(ia);

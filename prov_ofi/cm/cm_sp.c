@@ -132,6 +132,22 @@ void dofi_listener_unref(struct dofi_listener *l)
 	free(l);
 }
 
+/* Maximum number of ports of the system's choice that another socket has (ops->port_taken). */
+#define CHOICES 100
+
+/* port 0: of the system's choice. */
+static int sp_new_listener_at(struct dofi_ia *ia, uint16_t port, struct dofi_listener **out)
+{
+	int ret, choices = 0;
+
+	if (port && sp_find_listener(ia, port, port))
+		return -EADDRINUSE;
+	do
+		ret = sp_new_listener(ia, port, port, out);
+	while (!port && ia->fab.desc->ops->port_taken(-ret) && ++choices < CHOICES);
+	return ret;
+}
+
 /* On a port of the library's choice. A port where the IA listens has a service point. */
 static int sp_new_listener_anywhere(struct dofi_ia *ia, struct dofi_listener **out)
 {
@@ -144,9 +160,7 @@ static int sp_new_listener_anywhere(struct dofi_ia *ia, struct dofi_listener **o
 		return sp_new_listener(ia, 0, 0, out);
 	dofi_ports_begin(&ports);
 	while (dofi_ports_is_taken(ret) && dofi_ports_next(&ports, &port))
-		ret = port && sp_find_listener(ia, port, port)
-			      ? -EADDRINUSE
-			      : sp_new_listener(ia, port, port, out);
+		ret = sp_new_listener_at(ia, port, out);
 	if (dofi_ports_exhausted(&ports, ret))
 		dofi_log(DOFI_LOG_WARN, "no port for a service point: all of "
 					"DAPL_OFI_PORT_RANGE are in use; try: a wider range");

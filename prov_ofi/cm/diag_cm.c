@@ -43,6 +43,8 @@ static const char *diag_remedy(int err)
 	case EADDRNOTAVAIL:
 		return "check with ping that the address is reachable from this adapter's "
 		       "interface (DAPL_OFI_DOMAIN)";
+	case EADDRINUSE:
+		return "fewer sockets on this host, or more ports (net.ipv4.ip_local_port_range)";
 	case EMFILE:
 	case ENFILE:
 		return "ulimit -n";

@@ -58,6 +58,9 @@ struct dofi_fabric_ops {
 	/* An attempt was refused with this provider's code and `len` bytes of data: true if the
 	 * peer's host has no listener there. */
 	bool (*no_listener)(int code, size_t len);
+	/* Error of an attempt, or of a listener, at a port that the system chose: true if another
+	 * one may do. */
+	bool (*port_taken)(int err);
 
 	/* Outages. */
 	/* *fd: readable when addresses and interfaces change, -1: nothing to watch. 0 or a negative

@@ -259,6 +259,7 @@ struct dofi_ep {
 		uint64_t deadline;  /* of the call */
 		uint64_t grace_end; /* end of the attempts */
 		uint64_t delay;     /* before the next attempt */
+		int err;            /* why there is a next one */
 		uint16_t priv_len;
 		struct dofi_seal seal;
 		uint32_t conn_id; /* local id that has been sent; 0: none */

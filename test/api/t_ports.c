@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests the range of ports for what the library listens on, and ports that a firewall blocks. */
+/* Tests the range of ports for what the library listens on, ports that a firewall blocks, and taken
+ * ports. */
 #include "rig.h"
 
 #include <dirent.h>
@@ -7,6 +8,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -326,4 +328,120 @@ TEST(ports, a_blocked_data_port_fails_the_connect_in_time)
 TEST(ports, a_refusing_data_port_fails_the_connect)
 {
 	connect_through_a_firewall(true, US_CONNECT, DAT_CONNECTION_EVENT_UNREACHABLE);
+}
+
+/* ---------------------------------------------------------------- taken ports */
+
+#define CONNECTS 24
+#define ALL_PORTS 65536
+
+/* A socket for each port that the kernel chooses from. */
+static int holders[ALL_PORTS];
+
+/* At this address only: programs with other addresses do not run out of ports. */
+static void hold_ports(const struct sockaddr *own)
+{
+	struct rlimit files = { .rlim_cur = 0 };
+	struct sockaddr_in at;
+	int low, high;
+	FILE *range;
+
+	ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+	if (files.rlim_max < 2 * ALL_PORTS)
+		dt_skip("a process may not have that many files open");
+	files.rlim_cur = files.rlim_max;
+	ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+	range = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+	ASSERT(range && fscanf(range, "%d %d", &low, &high) == 2 && low > 0 && high < ALL_PORTS);
+	fclose(range);
+	ASSERT_EQ(own->sa_family, AF_INET);
+	memcpy(&at, own, sizeof(at));
+	for (int port = low; port <= high; port++) {
+		holders[port] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		ASSERT(holders[port] > 0);
+		at.sin_port = htons((uint16_t)port);
+		(void)!bind(holders[port], (struct sockaddr *)&at, sizeof(at));
+	}
+}
+
+/* Every `step`th one. */
+static void free_ports(int step)
+{
+	for (int port = 0; port < ALL_PORTS; port += step)
+		if (holders[port]) {
+			close(holders[port]);
+			holders[port] = 0;
+		}
+}
+
+/* Endpoints that connect at once, each to its own. */
+static void connect_all(struct pair *p)
+{
+	struct side a[CONNECTS], b[CONNECTS];
+	DAT_EVENT ev;
+
+	for (int i = 0; i < CONNECTS; i++) {
+		side_make(&a[i], &p->node, NULL);
+		side_make(&b[i], &p->node, NULL);
+		OK(connect_to(a[i].ep, p->node.attr.ia_address_ptr, p->qual));
+	}
+	for (int i = 0; i < CONNECTS; i++) {
+		EV_NEXT(p->cr_evd, &ev);
+		OK(dat_cr_accept(cr_of(&ev), b[i].ep, 0, NULL));
+	}
+	for (int i = 0; i < CONNECTS; i++) {
+		EV_CONN(a[i].conn, ESTABLISHED, a[i].ep);
+		EV_CONN(b[i].conn, ESTABLISHED, b[i].ep);
+	}
+	for (int i = 0; i < CONNECTS; i++) {
+		side_free(&a[i]);
+		side_free(&b[i]);
+	}
+}
+
+/* The kernel chooses the ports of a device without regard to sockets, but soft-iWARP opens a socket
+ * for each. The time during which a listener may be absent is no limit. */
+static void open_without_ports(struct pair *p)
+{
+	if (!fabric_is("iwarp"))
+		dt_skip("the kernel chooses a free port");
+	set_no_connect_retry();
+	pair_open(p);
+	hold_ports(p->node.attr.ia_address_ptr);
+}
+
+TEST(ports, that_other_sockets_have_are_exchanged_within_the_time_limit)
+{
+	struct dt_start start;
+	struct pair p;
+
+	open_without_ports(&p);
+	start = dt_start();
+	OK(dat_ep_connect(p.a.ep, p.node.attr.ia_address_ptr, p.qual, 300000, 0, NULL,
+			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
+	ASSERT(dt_took_us(&start) >= 250000 && dt_in_time(&start, 1500000));
+	OK(dat_ep_reset(p.a.ep));
+	free_ports(2);
+	for (int i = 0; i < CONNECTS; i++) {
+		free_qual(&p.node, p.cr_evd);
+		pair_connect(&p);
+		pair_disconnect(&p);
+		OK(dat_ep_reset(p.a.ep));
+		OK(dat_ep_reset(p.b.ep));
+	}
+	pair_close(&p);
+	free_ports(1);
+}
+
+TEST(ports, that_other_sockets_have_are_exchanged_for_each_of_many_connects)
+{
+	struct pair p;
+
+	open_without_ports(&p);
+	OK(dat_evd_resize(p.cr_evd, CONNECTS));
+	free_ports(2);
+	connect_all(&p);
+	pair_close(&p);
+	free_ports(1);
 }

@@ -141,6 +141,13 @@ static bool emulated_no_listener(int code, size_t len)
 	return code == ECONNREFUSED;
 }
 
+/* The kernel chooses a free one. */
+static bool emulated_port_taken(int err)
+{
+	(void)err;
+	return false;
+}
+
 static int emulated_watch(int *fd)
 {
 	*fd = -1;
@@ -168,6 +175,7 @@ const struct dofi_fabric_ops dofi_emulated_ops = {
 	.set_qual = emulated_set_qual,
 	.eq_error = emulated_eq_error,
 	.no_listener = emulated_no_listener,
+	.port_taken = emulated_port_taken,
 	.watch = emulated_watch,
 	.cq_status = emulated_cq_status,
 };

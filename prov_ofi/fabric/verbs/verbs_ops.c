@@ -77,6 +77,14 @@ static bool verbs_no_listener(int code, size_t len)
 	return !len && (!code || code == ECONNREFUSED);
 }
 
+/* QUIRK libfabric verbs: opens endpoints and listeners at ports that the kernel's connection
+ * manager chooses among its own. Soft-iWARP binds a socket to the port, which fails if another
+ * socket has it, also a closed one in TIME_WAIT: another endpoint or listener is tried. */
+static bool verbs_port_taken(int err)
+{
+	return err == EADDRINUSE;
+}
+
 /* Values of ibv_wc_status; the numbers are the ABI of all devices. */
 /* clang-format off */
 enum {
@@ -159,6 +167,7 @@ const struct dofi_fabric_ops dofi_verbs_ops = {
 	.probe_host = dofi_host_probe,
 	.eq_error = verbs_eq_error,
 	.no_listener = verbs_no_listener,
+	.port_taken = verbs_port_taken,
 	.watch = dofi_device_events_watch,
 	.is_up = dofi_device_events_is_up,
 	.cq_status = verbs_cq_status,
