@@ -425,6 +425,8 @@ static ssize_t my_eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t 
 	if (held_has(eq))
 		return -FI_EAVAIL;
 	n = original->read(eq, event, buf, len, flags);
+	/* Usual after a poll; libfabric may take it for the reason of its next failure. */
+	errno = EAGAIN;
 	if (n <= 0 && !fault_wanted(FN_fi_eq_read_EIO))
 		return n;
 	/* Other events have no error entry. */

@@ -522,6 +522,11 @@ void pair_read_eq(struct pair_net *net)
 	DOFI_ASSERT_LOCKED(&net->lock);
 	net->eq_read_at = dofi_now();
 	for (;;) {
+		/* QUIRK libfabric tcp: if a connection message is sent or received in part, takes
+		 * errno for the reason, whatever set it. After EAGAIN the answer is sent again from
+		 * its beginning; the peer takes the rest for data, and crashes (SIGSEGV, seen in
+		 * 1.17), or waits in vain. Without a reason the attempt fails. */
+		errno = 0;
 		n = fi_eq_read(net->eq, &event, &u, sizeof(u), 0);
 		if (n == -FI_EAVAIL && pair_eq_error(net))
 			continue;
