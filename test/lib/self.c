@@ -153,6 +153,27 @@ TEST_LIMIT(bad, hangs, 1)
 		pause();
 }
 
+static void spin(void *arg)
+{
+	(void)arg;
+	for (;;)
+		getppid();
+}
+
+/* Its threads wait for a processor more than twice as long as it takes. */
+TEST_LIMIT(bad, hangs_and_is_delayed, 1)
+{
+	struct dt_thread t[5];
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	for (int i = 0; i < 5; i++)
+		dt_thread_start(&t[i], spin, NULL);
+	dt_thread_join(&t[0]);
+}
+
 TEST(bad, dies_of_a_signal)
 {
 	raise(SIGALRM);
