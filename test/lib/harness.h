@@ -20,8 +20,8 @@ struct dt_case {
 	const char *name; /* "<suite>_<rule>" */
 	void (*fn)(const void *arg);
 	const void *arg;
-	/* 0: the default of 20 s. Times dt_slow(); what the machine delays the case's threads is not
-	 * counted, up to twice as much again: a case that hangs ends after 3 times its limit. */
+	/* 0: the default of 20 s. Times dt_slow(). What the machine delays the case's threads is
+	 * not counted, up to twice as much: a case that hangs ends after 3 times its limit. */
 	unsigned int limit_s;
 	struct dt_case *next;
 };
