@@ -572,9 +572,9 @@ struct msgep_transport {
 	bool (*bulk_abort)(struct msgep_ep *ep, const struct msgep_mr *mr);
 	/* The connection has ended: stops all transfers. */
 	void (*bulk_stop)(struct msgep_ep *ep);
-	/* False if nothing can have arrived; may be wrong in the other direction. Without
-	 * ep->lock. */
-	bool (*ready)(struct msgep_ep *ep);
+	/* False if nothing can have arrived, as far as `tries` checks show (at least 1); may be
+	 * wrong in the other direction. The state is MSGEP_UP. Without ep->lock. */
+	bool (*ready)(struct msgep_ep *ep, unsigned int tries);
 	/* Before a thread blocks. arm: the peer rings the doorbell when it sends and, with `space`,
 	 * when it has consumed frames; NULL: wait_fds suffice. drain_stores, after all are armed:
 	 * makes `armed` visible to peers before quiet reads their rings. quiet: true if nothing has

@@ -23,10 +23,10 @@ struct scene {
 static struct msgep_transport counting;
 static uint64_t polls;
 
-static bool count_ready(struct msgep_ep *ep)
+static bool count_ready(struct msgep_ep *ep, unsigned int tries)
 {
 	polls++;
-	return msgep_transport_shm.ready(ep);
+	return msgep_transport_shm.ready(ep, tries);
 }
 
 /* Without numbers of queues in the parameters there are no ready rings. */

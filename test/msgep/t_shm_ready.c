@@ -25,10 +25,10 @@ struct scene {
 static struct msgep_transport counting;
 static uint64_t readies, visits, arms;
 
-static bool count_ready(struct msgep_ep *ep)
+static bool count_ready(struct msgep_ep *ep, unsigned int tries)
 {
 	readies++;
-	return msgep_transport_shm.ready(ep);
+	return msgep_transport_shm.ready(ep, tries);
 }
 
 static const struct msgep_frame *count_peek(struct msgep_ep *ep, int channel, const void **payload)

@@ -38,8 +38,6 @@ static void cq_poll_or_yield(struct msgep_cq *cq, struct msgep_cq_direct *direct
 
 	if (dofi_trylock(&cq->poll)) {
 		all = msgep_cq_poll_eps(cq, msgep_cq_polls_network(cq), false, direct);
-		if (!direct->n && all && msgep_cq_empty(cq) && msgep_cq_news(cq))
-			all = msgep_cq_poll_eps(cq, false, false, direct);
 		if (!direct->n && !msgep_cq_has_all(cq))
 			msgep_cq_serve_another(cq);
 		dofi_unlock(&cq->poll);

@@ -24,8 +24,9 @@
 /* Nanoseconds between two polls of the network by a queue with local connections, too: less than a
  * network message takes. */
 #define NETWORK_POLL_NS 4000
-/* Polls of a single connection's memory before msgep_cq_news reports that nothing has arrived. */
-#define EMPTY_POLLS 8
+/* A consumer that polls a single connection: times that its memory is checked by each poll, because
+ * a round of the caller's loop takes many times as long as a check. */
+#define SINGLE_TRIES 8u
 /* An endpoint becomes idle after this many polls without activity; BUSY_LEAST endpoints never
  * do. */
 #define BUSY_POLLS 4096u
@@ -53,9 +54,10 @@ bool msgep_cq_polls_network(struct msgep_cq *cq)
 	return true;
 }
 
-static inline bool cq_ep_has_news(struct msgep_ep *ep)
+static inline bool cq_ep_has_news(struct msgep_ep *ep, unsigned int tries)
 {
-	return atomic_load_explicit(&ep->pending, memory_order_relaxed) || ep->transport->ready(ep);
+	return atomic_load_explicit(&ep->pending, memory_order_relaxed) ||
+	       ep->transport->ready(ep, tries);
 }
 
 /* False: another thread holds the lock. */
@@ -80,7 +82,7 @@ static inline bool cq_poll_transport(struct msgep_cq *cq, struct msgep_cq_ep *e,
 	if (atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
 		return false;
 	cq->saw_local |= ep->transport->local;
-	if (!cq_ep_has_news(ep))
+	if (!cq_ep_has_news(ep, direct && cq->n_eps == 1 ? SINGLE_TRIES : 1))
 		return false;
 	e->last_active = cq->polls;
 	/* The lock holder processes it, or the next poll does. */
@@ -170,20 +172,6 @@ bool msgep_cq_poll_eps(struct msgep_cq *cq, bool far, bool each, struct msgep_cq
 		cq->saw_local = false;
 	}
 	return all;
-}
-
-bool msgep_cq_news(struct msgep_cq *cq)
-{
-	struct msgep_ep *ep = cq->n_eps == 1 ? cq->eps[0].ep : NULL;
-
-	DOFI_ASSERT_LOCKED(&cq->poll);
-	if (!cq->has_local || !ep ||
-	    atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
-		return false;
-	for (int i = 0; i < EMPTY_POLLS; i++)
-		if (ep->transport->ready(ep))
-			return true;
-	return false;
 }
 
 /* A queue whose own consumer polls it is left alone. True: the next one was polled. */

@@ -10,9 +10,6 @@ bool msgep_cq_polls_network(struct msgep_cq *cq);
 /* Polls the active endpoints and some of the idle ones, or every one. False: some were skipped,
  * because other threads held their locks. */
 bool msgep_cq_poll_eps(struct msgep_cq *cq, bool far, bool each, struct msgep_cq_direct *direct);
-/* Polls a single local connection several times after an empty poll of everything: a caller's
- * polling loop takes many times as long per round as another poll takes here. */
-bool msgep_cq_news(struct msgep_cq *cq);
 
 /* After an empty poll: polls another queue of the domain, whose consumer may be waiting for what
  * arrives in memory while it looks at this queue. */

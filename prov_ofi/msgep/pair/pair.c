@@ -311,8 +311,9 @@ static void pair_touch_ep(struct msgep_ep *ep)
 }
 
 /* The poll of the pairs processes every connection: none is polled individually. */
-static bool pair_ready(struct msgep_ep *ep)
+static bool pair_ready(struct msgep_ep *ep, unsigned int tries)
 {
+	(void)tries;
 	(void)ep;
 	return false;
 }

@@ -482,8 +482,9 @@ static bool rdm_arrived_count(struct msgep_ep *ep, struct rdm_conn *conn)
 	       rdm_acks_arrived(conn) || msgep_ep_completes_at(ep, atomic_load(&conn->confirmed));
 }
 
-static bool rdm_ready(struct msgep_ep *ep)
+static bool rdm_ready(struct msgep_ep *ep, unsigned int tries)
 {
+	(void)tries;
 	struct rdm_conn *conn;
 
 	/* Before MSGEP_UP it may still be created. */

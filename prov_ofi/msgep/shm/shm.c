@@ -273,13 +273,28 @@ static void shm_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 
 /* ---------------------------------------------------------------- reading */
 
-static inline bool shm_frame_there(struct msgep_shm *shm, int channel)
+/* Where the mark of the next frame appears, and its value. */
+struct next_mark {
+	_Atomic uint64_t *place;
+	uint64_t value;
+};
+
+static inline struct next_mark shm_next_mark(const struct msgep_shm *shm, int channel)
 {
-	struct ring *r = &shm->in[channel];
+	const struct ring *r = &shm->in[channel];
 	uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed);
 
-	return atomic_load_explicit(shm_mark_of(shm, r, at), memory_order_acquire) ==
-	       shm->nonce + at;
+	return (struct next_mark){ shm_mark_of(shm, r, at), shm->nonce + at };
+}
+
+static inline bool shm_mark_there(struct next_mark next)
+{
+	return atomic_load_explicit(next.place, memory_order_acquire) == next.value;
+}
+
+static inline bool shm_frame_there(const struct msgep_shm *shm, int channel)
+{
+	return shm_mark_there(shm_next_mark(shm, channel));
 }
 
 static uint32_t shm_arrived(struct msgep_ep *ep)
@@ -294,16 +309,20 @@ static bool shm_is_message_consumed(struct msgep_ep *ep)
 	       msgep_ep_completes_at(ep, shm_arrived(ep));
 }
 
-static bool shm_ready(struct msgep_ep *ep)
+/* The thread that holds ep->lock may read on meanwhile: it processes what this misses then. */
+static bool shm_ready(struct msgep_ep *ep, unsigned int tries)
 {
-	struct msgep_shm *shm;
+	struct msgep_shm *shm = ep->w.shm;
+	const struct next_mark answer = shm_next_mark(shm, MSGEP_ANS);
+	const struct next_mark request = shm_next_mark(shm, MSGEP_REQ);
 
-	if (atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
-		return false;
-	shm = ep->w.shm;
-	return shm_frame_there(shm, MSGEP_ANS) || shm_is_message_consumed(ep) ||
-	       (!atomic_load_explicit(&ep->stalled, memory_order_relaxed) &&
-		shm_frame_there(shm, MSGEP_REQ));
+	do {
+		if (shm_mark_there(answer) || shm_is_message_consumed(ep) ||
+		    (shm_mark_there(request) &&
+		     !atomic_load_explicit(&ep->stalled, memory_order_relaxed)))
+			return true;
+	} while (--tries);
+	return false;
 }
 
 static const struct msgep_frame *shm_peek(struct msgep_ep *ep, int channel, const void **payload)
@@ -416,7 +435,7 @@ static bool shm_quiet(struct msgep_ep *ep, bool space)
 {
 	struct msgep_shm *shm = ep->w.shm;
 	uint32_t arrived = shm_check_arrival(shm);
-	bool more = shm_ready(ep) || msgep_ep_completes_at(ep, arrived);
+	bool more = shm_ready(ep, 1) || msgep_ep_completes_at(ep, arrived);
 
 	for (int c = 0; space && c < MSGEP_CHANNELS; c++)
 		more |= shm_update_free(shm, c);
