@@ -241,22 +241,16 @@ static void proto_refuse_write(struct msgep_ep *ep, int err)
 
 static void proto_begin_write(struct msgep_ep *ep, const struct msgep_frame *f)
 {
-	int err;
-
 	ep->expected = f->total;
 	ep->received = 0;
 	ep->remote = f->value;
 	ep->key = f->key;
 	ep->in_write = true;
-	pthread_rwlock_rdlock(&ep->domain->mr_lock);
-	if (!msgep_mr_access(ep, ep->key, ep->remote, ep->expected, FI_REMOTE_WRITE, &err))
-		proto_refuse_write(ep, err);
-	pthread_rwlock_unlock(&ep->domain->mr_lock);
 }
 
 static void proto_recv_write(struct msgep_ep *ep, const struct msgep_frame *f, const void *payload)
 {
-	bool last = f->flags & MSGEP_LAST, ok = true, bulk;
+	bool last = f->flags & MSGEP_LAST, bulk, in_order, ok = true;
 	struct iovec to;
 	struct msgep_frame_data p;
 	int err;
@@ -267,21 +261,20 @@ static void proto_recv_write(struct msgep_ep *ep, const struct msgep_frame *f, c
 	}
 	if (f->flags & MSGEP_FIRST)
 		proto_begin_write(ep, f);
-	if (!ep->in_write)
-		return;
-	if (!proto_in_order(ep, f, payload, &p))
-		return;
-	/* The region may have been closed since the last frame. */
+	/* Each frame is refused for all that follow it. The region may have been closed since the
+	 * last one. */
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
-	to.iov_base = msgep_mr_access(ep, ep->key, ep->remote, p.bytes, FI_REMOTE_WRITE, &err);
-	to.iov_len = p.bytes;
+	to.iov_base = msgep_mr_access(ep, ep->key, ep->remote, ep->expected - ep->received,
+				      FI_REMOTE_WRITE, &err);
+	in_order = to.iov_base && proto_in_order(ep, f, payload, &p);
+	to.iov_len = in_order ? p.bytes : 0;
 	msgep_peer_memory_begin();
 	bulk = (f->flags & MSGEP_PULL) && ep->transport->bulk_recv;
-	if (to.iov_base && bulk)
+	if (in_order && bulk)
 		ok = msgep_bulk_write(ep, f, &p, to);
-	else if (to.iov_base && (f->flags & MSGEP_PULL))
+	else if (in_order && (f->flags & MSGEP_PULL))
 		ok = msgep_pull_frame(ep, f, &p, &to);
-	else if (to.iov_base)
+	else if (in_order)
 		proto_store(to.iov_base, payload, f->len, last, &ep->order);
 	msgep_peer_memory_end();
 	pthread_rwlock_unlock(&ep->domain->mr_lock);
@@ -289,6 +282,8 @@ static void proto_recv_write(struct msgep_ep *ep, const struct msgep_frame *f, c
 		proto_refuse_write(ep, err);
 		return;
 	}
+	if (!in_order)
+		return;
 	if (!ok) {
 		msgep_ep_revoked(ep, "a write");
 		return;
