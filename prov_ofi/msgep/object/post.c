@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/inline.h"
 #include "msgep/iov.h"
 #include "msgep/object/proto.h"
 
@@ -47,7 +48,7 @@ struct order {
 	size_t count;
 };
 
-static void ep_describe(struct msgep_tx *tx, const struct order *o)
+ALWAYS_INLINE void ep_describe(struct msgep_tx *tx, const struct order *o)
 {
 	tx->context = o->context;
 	tx->kind = o->kind;
@@ -111,7 +112,7 @@ static ssize_t ep_post_locked(struct msgep_ep *ep, const struct order *o)
 	return 0;
 }
 
-static inline ssize_t ep_post(struct fid_ep *fid, const struct order *o)
+static ssize_t ep_post(struct fid_ep *fid, const struct order *o)
 {
 	struct msgep_ep *ep = ep_of(fid);
 	ssize_t ret;
@@ -122,40 +123,64 @@ static inline ssize_t ep_post(struct fid_ep *fid, const struct order *o)
 	return ret;
 }
 
-/* Fast path: a message that fits one frame, with an empty queue, is not described first. False: not
- * such a message, nothing has been done. */
-static inline bool ep_send_at_once(struct msgep_ep *ep, void *context, const void *buf, size_t len,
-				   uint64_t data, uint8_t flags)
+/* True if such a request may be handed over at once: no other one waits, its data travels in its
+ * frame or in that of the answer, and what it leaves behind has room. */
+ALWAYS_INLINE bool ep_goes_at_once(struct msgep_ep *ep, uint8_t kind, const struct msgep_txq *q,
+				   size_t len)
 {
-	struct msgep_frame *f;
-	size_t space;
+	const struct msgep_transport *t = ep->transport;
 
 	if (msgep_queued(&ep->txq) ||
-	    atomic_load_explicit(&ep->state, memory_order_relaxed) != MSGEP_UP ||
-	    (ep->transport->pull_from && len >= ep->transport->pull_from(ep)) ||
-	    (ep->transport->bulk_from && len >= ep->transport->bulk_from(ep)) ||
-	    !msgep_inflight_has_slot(ep))
+	    atomic_load_explicit(&ep->state, memory_order_relaxed) != MSGEP_UP)
 		return false;
-	f = ep->transport->reserve(ep, MSGEP_REQ, len, &space);
+	if (kind == MSGEP_READ ? msgep_read_pulls(ep, len)
+			       : (t->pull_from && len >= t->pull_from(ep)) ||
+					 (t->bulk_from && len >= t->bulk_from(ep)))
+		return false;
+	return kind == MSGEP_MSG ? msgep_inflight_has_slot(ep) : msgep_queued(q) < q->capacity;
+}
+
+/* Fast path: a request of one segment that fits one frame, with an empty queue, is described only
+ * where it waits for its answer. False: not such a request, nothing has been done. `kind` is a
+ * constant in each caller. */
+ALWAYS_INLINE bool ep_post_at_once(struct msgep_ep *ep, uint8_t kind, void *context,
+				   const void *buf, size_t len, uint64_t remote, uint32_t key,
+				   uint8_t flags)
+{
+	struct msgep_txq *q = kind == MSGEP_READ ? &ep->reads : &ep->unacked;
+	size_t payload = kind == MSGEP_READ ? 0 : len, space;
+	struct msgep_frame *f;
+
+	if (!ep_goes_at_once(ep, kind, q, len))
+		return false;
+	f = ep->transport->reserve(ep, MSGEP_REQ, payload, &space);
 	if (!f)
 		return false;
-	if (space < len) {
+	if (space < payload) {
 		msgep_unreserve(ep);
 		return false;
 	}
-	f->len = (uint32_t)len;
-	f->key = 0;
+	f->len = (uint32_t)payload;
+	f->key = key;
 	f->total = len;
-	f->value = data;
-	f->kind = MSGEP_MSG;
+	f->value = remote;
+	f->kind = kind;
 	f->flags = (uint8_t)(MSGEP_FIRST | MSGEP_LAST | flags);
 	f->segments = 0;
 	memset(f->counts, 0, sizeof(f->counts));
-	if (len)
-		memcpy(msgep_payload(f), buf, len);
+	if (payload)
+		memcpy(msgep_payload(f), buf, payload);
 	ep->transport->commit(ep, MSGEP_REQ, f);
 	ep->frames++;
-	if (msgep_is_acked(ep))
+	if (kind != MSGEP_MSG)
+		ep_describe(msgep_tx_at(q, q->tail++),
+			    &(struct order){ .kind = kind,
+					     .context = context,
+					     .remote = remote,
+					     .key = key,
+					     .iov = &(struct iovec){ (void *)(uintptr_t)buf, len },
+					     .count = 1 });
+	else if (msgep_is_acked(ep))
 		msgep_inflight_add(ep, context, len);
 	else
 		msgep_cq_push(ep->tx_cq, context, FI_SEND | FI_MSG, len, 0, 0);
@@ -170,8 +195,9 @@ static ssize_t ep_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t
 	ssize_t ret = 0;
 
 	dofi_lock(&ep->lock);
-	if (msg->iov_count != 1 || !ep_send_at_once(ep, msg->context, iov->iov_base, iov->iov_len,
-						    msg->data, has_data ? MSGEP_HAS_DATA : 0))
+	if (msg->iov_count != 1 ||
+	    !ep_post_at_once(ep, MSGEP_MSG, msg->context, iov->iov_base, iov->iov_len, msg->data, 0,
+			     has_data ? MSGEP_HAS_DATA : 0))
 		ret = ep_post_locked(ep, &(struct order){ .kind = MSGEP_MSG,
 							  .context = msg->context,
 							  .has_data = has_data,
@@ -182,23 +208,32 @@ static ssize_t ep_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t
 	return ret;
 }
 
-static ssize_t ep_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t to,
-		       void *context)
+/* Posts a request of one segment. */
+ALWAYS_INLINE ssize_t ep_post_single(struct fid_ep *fid, uint8_t kind, const void *buf, size_t len,
+				     uint64_t remote, uint64_t key, void *context, uint8_t flags)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 	struct msgep_ep *ep = ep_of(fid);
 	ssize_t ret = 0;
 
-	(void)desc;
-	(void)to;
 	dofi_lock(&ep->lock);
-	if (!ep_send_at_once(ep, context, buf, len, 0, 0))
-		ret = ep_post_locked(ep, &(struct order){ .kind = MSGEP_MSG,
+	if (!ep_post_at_once(ep, kind, context, buf, len, remote, (uint32_t)key, flags))
+		ret = ep_post_locked(ep, &(struct order){ .kind = kind,
 							  .context = context,
+							  .remote = remote,
+							  .key = (uint32_t)key,
 							  .iov = &iov,
 							  .count = 1 });
 	dofi_unlock(&ep->lock);
 	return ret;
+}
+
+static ssize_t ep_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t to,
+		       void *context)
+{
+	(void)desc;
+	(void)to;
+	return ep_post_single(fid, MSGEP_MSG, buf, len, 0, 0, context, 0);
 }
 
 static ssize_t ep_rma(struct fid_ep *fid, const struct fi_msg_rma *msg, uint8_t kind, bool has_data)
@@ -230,31 +265,17 @@ static ssize_t ep_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint
 static ssize_t ep_write(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t to,
 			uint64_t addr, uint64_t key, void *context)
 {
-	struct iovec iov = { (void *)(uintptr_t)buf, len };
-
 	(void)desc;
 	(void)to;
-	return ep_post(fid, &(struct order){ .kind = MSGEP_WRITE,
-					     .context = context,
-					     .remote = addr,
-					     .key = (uint32_t)key,
-					     .iov = &iov,
-					     .count = 1 });
+	return ep_post_single(fid, MSGEP_WRITE, buf, len, addr, key, context, MSGEP_WANTS_ACK);
 }
 
 static ssize_t ep_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t from,
 		       uint64_t addr, uint64_t key, void *context)
 {
-	struct iovec iov = { buf, len };
-
 	(void)desc;
 	(void)from;
-	return ep_post(fid, &(struct order){ .kind = MSGEP_READ,
-					     .context = context,
-					     .remote = addr,
-					     .key = (uint32_t)key,
-					     .iov = &iov,
-					     .count = 1 });
+	return ep_post_single(fid, MSGEP_READ, buf, len, addr, key, context, 0);
 }
 
 /* Only single values of eight bytes are supported. */
