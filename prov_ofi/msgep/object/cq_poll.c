@@ -36,14 +36,11 @@
 /* Idle endpoints per poll. */
 #define IDLE_EACH 4u
 
-bool msgep_cq_polls_network(struct msgep_cq *cq)
+bool msgep_cq_network_due(struct msgep_cq *cq)
 {
-	const struct msgep_fabric *fabric = cq->domain->fabric;
 	uint64_t now;
 
-	if (!fabric->local_transport)
-		return true;
-	if (!fabric->transport->busy(cq->domain))
+	if (!cq->domain->fabric->transport->busy(cq->domain))
 		return false;
 	if (!cq->has_local)
 		return true;

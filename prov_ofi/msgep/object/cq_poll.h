@@ -5,8 +5,15 @@
 
 #include "msgep/msgep.h"
 
+/* The same, of a queue whose connections may be local. */
+bool msgep_cq_network_due(struct msgep_cq *cq);
+
 /* True if this poll includes the network transport, which all connections share. */
-bool msgep_cq_polls_network(struct msgep_cq *cq);
+static inline bool msgep_cq_polls_network(struct msgep_cq *cq)
+{
+	return !cq->domain->fabric->local_transport || msgep_cq_network_due(cq);
+}
+
 /* Polls the active endpoints and some of the idle ones, or every one. False: some were skipped,
  * because other threads held their locks. */
 bool msgep_cq_poll_eps(struct msgep_cq *cq, bool far, bool each, struct msgep_cq_direct *direct);

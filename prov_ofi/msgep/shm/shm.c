@@ -325,28 +325,30 @@ static bool shm_ready(struct msgep_ep *ep, unsigned int tries)
 	return false;
 }
 
+static __attribute__((noinline, cold)) const struct msgep_frame *shm_refuse(struct msgep_ep *ep)
+{
+	msgep_ep_fail(ep, "a frame that exceeds its ring");
+	return NULL;
+}
+
 static const struct msgep_frame *shm_peek(struct msgep_ep *ep, int channel, const void **payload)
 {
 	struct msgep_shm *shm = ep->w.shm;
-	struct ring *r = &shm->in[channel];
-	uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed);
-	uint64_t off = at & (shm->size - 1);
-	const struct msgep_frame *f = (const struct msgep_frame *)(const void *)(r->base + off);
+	const struct next_mark next = shm_next_mark(shm, channel);
+	const struct msgep_frame *f = (const void *)next.place;
+	struct msgep_frame *got = &shm->got[channel];
 	uint32_t taken;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (!shm_frame_there(shm, channel) || ep->failed)
+	if (!shm_mark_there(next) || ep->failed)
 		return NULL;
-	shm->got[channel] = *f;
-	f = &shm->got[channel];
-	memcpy(&taken, f->counts, sizeof(taken));
+	*got = *f;
+	memcpy(&taken, got->counts, sizeof(taken));
 	shm_note_arrived(shm, le32toh(taken));
-	if (f->len > shm->size - off - MSGEP_FRAME_HDR) {
-		msgep_ep_fail(ep, "a frame that exceeds its ring");
-		return NULL;
-	}
-	*payload = r->base + off + MSGEP_FRAME_HDR;
-	return f;
+	*payload = f + 1;
+	if (got->len > shm->size - ((next.value - shm->nonce) & (shm->size - 1)) - MSGEP_FRAME_HDR)
+		return shm_refuse(ep);
+	return got;
 }
 
 static void shm_ring_doorbell(struct msgep_ep *ep, int channel)
