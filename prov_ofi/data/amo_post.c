@@ -91,15 +91,16 @@ static void amo_start(struct dofi_ep *ep)
 
 ssize_t dofi_amo_post(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
-	bool flush = ep->obj.ia->fab.writes_complete_early && ep->amo.next != amo_position(ep);
+	const struct dofi_fab *fab = &ep->obj.ia->fab;
+	bool flush = fab->writes_complete_early && ep->amo.next != amo_position(ep);
 	ssize_t ret;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	ep->amo.dto = dto;
 	/* Before the call: the completion may be read at once. */
 	atomic_store(&ep->amo.state, flush ? DOFI_AMO_FLUSHING : DOFI_AMO_READY);
-	ret = flush ? fi_read(fid, dto->iov[0].iov_base, 0, dto->desc[0], FI_ADDR_UNSPEC,
-			      dto->remote_addr, dto->remote_key, &dto->ctx)
+	ret = flush ? fi_read(fid, dto->iov[0].iov_base, fab->flush_bytes, dto->desc[0],
+			      FI_ADDR_UNSPEC, dto->remote_addr, dto->remote_key, &dto->ctx)
 		    : 0;
 	if (ret) {
 		ep->amo.dto = NULL;

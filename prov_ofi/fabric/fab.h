@@ -111,6 +111,7 @@ struct dofi_fab {
 	bool atomics;               /* atomic operations on memory of the peer's, executed by the */
 	bool software_atomics;      /* fabric, or by the library of the target (object/amo.h) */
 	bool writes_complete_early; /* before their data has been placed */
+	uint8_t flush_bytes;        /* length of a read that waits until it has been */
 	bool auto_progress;         /* operations proceed without calls into the fabric */
 	bool checks_pz;             /* accesses of peers are checked against the EP's PZ */
 	bool zero_based;            /* remote addresses can be offsets into a region */

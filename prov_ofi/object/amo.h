@@ -11,8 +11,9 @@
  *
  * An operation is handed over when all earlier requests of its EP have completed. Later ones wait
  * until it is answered; the queue's `depth` is 0 meanwhile, so that posting needs no check. Over a
- * device the data of a completed write may not have been placed yet: an RDMA read without bytes
- * precedes the operation, unless nothing was handed over after the previous operation.
+ * device the data of a completed write may not have been placed yet: an RDMA read of the
+ * word (fab->flush_bytes, usually none) precedes the operation, unless nothing was handed over
+ * after the previous operation.
  *
  * The sockets are in an epoll set, which the progress thread reads, and consumers that poll or
  * wait. amo->lock ranks between cm_lock and ep->lock. It is held while a socket is processed or

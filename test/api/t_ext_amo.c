@@ -45,6 +45,34 @@ TEST(ext, amo_after_a_write_finds_it_placed)
 	rig_close(&r);
 }
 
+#define LONG (2 << 20)
+
+/* The request for data that is to be placed meets a peer that is sending. */
+TEST(ext, amo_after_a_write_while_the_peer_writes)
+{
+	DAT_RMR_TRIPLET to;
+	DAT_LMR_TRIPLET t;
+	struct buf b;
+	struct rig r;
+
+	rig_open(&r);
+	buf_make(&b, &r.p.node, 2 * LONG, PRIV_ALL);
+	t = seg(&b, 0, LONG);
+	to = rem(&b, LONG, LONG);
+	for (uint64_t i = 1; i <= 10; i++) {
+		OK(dat_ep_post_rdma_write(r.p.b.ep, 1, &t, ck(3), &to,
+					  DAT_COMPLETION_DEFAULT_FLAG));
+		OK(post_write(&r.p.a, 8, 8, 1, &r.p.b, 8));
+		add(&r, &r.p.a, 2, 1);
+		EV_DTO(r.p.a.req, r.p.a.ep, 1, OP_WRITE, 8);
+		EV_EXT(r.p.a.req, r.p.a.ep, 2, FETCH_ADD, 8);
+		EV_DTO(r.p.b.req, r.p.b.ep, 3, OP_WRITE, LONG);
+		ASSERT_EQ(word(&r), i);
+	}
+	buf_free(&b);
+	rig_close(&r);
+}
+
 /* Completes a number of operations: each once, successes first, and these have taken effect. */
 static void count_done(struct rig *r, int n)
 {

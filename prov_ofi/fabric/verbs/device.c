@@ -260,6 +260,14 @@ static bool device_grants(const struct dofi_fab *fab, size_t rx, size_t tx, size
 	return ok;
 }
 
+/* QUIRK libfabric verbs: soft-iWARP answers a read without bytes with as many bytes as it sent
+ * before, if the request arrives while it sends, and the connection ends. It serves reads of memory
+ * without the right to read, so one byte of the word is read before an atomic operation. */
+static uint8_t device_flush_bytes(const struct dofi_fab *fab)
+{
+	return dofi_device_is_siw(fab);
+}
+
 /* iWARP has no atomic operations: the library of the target executes them. Its immediate data is in
  * the prefix of a message. */
 static void device_settle_extensions(struct dofi_fab *fab)
@@ -267,6 +275,7 @@ static void device_settle_extensions(struct dofi_fab *fab)
 	fab->immed = true;
 	fab->software_atomics = fab->writes_complete_early = fab->has_msg_prefix;
 	if (fab->software_atomics) {
+		fab->flush_bytes = device_flush_bytes(fab);
 		fab->atomics = true;
 		fab->amo_port_len = DOFI_CM_AMO_PORT;
 		return;
