@@ -104,6 +104,9 @@ _Static_assert(PAIR_PACKETS < 256 && PAIR_WINDOW / PAIR_UNIT < 65536, "they fit 
 #define PAIR_HELD_NS 200000
 /* A consumer that replies to what arrives does so within this number of empty polls. */
 #define PAIR_REPLY_POLLS 8
+/* A consumer's poll within this time of one that has received packets reads none: less than a
+ * network message takes. */
+#define PAIR_FRESH_NS 5000
 /* Interval of reading the event queue while packets keep the completion queue busy. */
 #define PAIR_EQ_NS 1000000
 #define PAIR_TOKEN_MS 10000
@@ -388,8 +391,10 @@ struct pair_net {
 	struct dofi_list dirty, touched, kept;
 	struct pair_buf *pool;           /* send buffers */
 	struct pair_transfer *transfers; /* unused */
-	/* The last poll has received packets; this one sends no kept transfers. net->lock */
+	/* The last poll, at received_at, has received packets; this one sends no kept transfers,
+	 * and a consumer's reads no packets. net->lock */
 	bool received, paused;
+	uint64_t received_at;
 	_Atomic bool has_dirty, has_touched, has_kept;
 	/* A thread may sleep, and nothing has been left to the next poll since; leaf to set. */
 	_Atomic bool asleep;

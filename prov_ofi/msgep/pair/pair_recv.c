@@ -579,7 +579,8 @@ static void pair_count_empty_poll(struct pair_net *net)
 unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 {
 	struct poll p = { net, direct };
-	unsigned int got;
+	uint64_t now = dofi_now();
+	unsigned int got = 0;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
 	/* A program usually empties its queue before it posts again: what it posts is announced
@@ -589,8 +590,12 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	if (!net->paused)
 		pair_bulk_send_kept(net, PAIR_KEPT);
 	pair_flush_dirty(net, PAIR_URGENT);
-	got = msgep_inner_poll(&net->inner, false, &p, pair_completed, pair_failed);
-	if (net->connecting || dofi_now() - net->eq_read_at >= PAIR_EQ_NS)
+	/* Nor does its reply wait for a system call that usually finds nothing. */
+	if (!net->paused || !direct || now - net->received_at >= PAIR_FRESH_NS)
+		got = msgep_inner_poll(&net->inner, false, &p, pair_completed, pair_failed);
+	if (net->received)
+		net->received_at = now;
+	if (net->connecting || now - net->eq_read_at >= PAIR_EQ_NS)
 		pair_read_eq(net);
 	pair_serve_touched(net, direct);
 	if (pair_share_has_work(net))
