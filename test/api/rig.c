@@ -368,7 +368,7 @@ void set_no_connect_retry(void)
 
 DAT_RETURN connect_to(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual)
 {
-	return dat_ep_connect(ep, addr, qual, US_CONNECT, 0, NULL, DAT_QOS_BEST_EFFORT,
+	return dat_ep_connect(ep, addr, qual, US_CONNECT * dt_slow(), 0, NULL, DAT_QOS_BEST_EFFORT,
 			      DAT_CONNECT_DEFAULT_FLAG);
 }
 
