@@ -130,8 +130,9 @@ static int rdm_parse_params(struct rdm_conn *conn, const struct msgep_params *in
 	if (copied != net->copied) {
 		dofi_log(DOFI_LOG_WARN,
 			 "rejected %s: expected a libfabric that copies messages of up to %u "
-			 "bytes, got one with a limit of %u; try: unset FI_OFI_RXM_BUFFER_SIZE in "
-			 "programs that use libfabric themselves",
+			 "bytes, got one with a limit of %u; try: libfabric from 1.18 on both "
+			 "sides, or before 1.18 on both; unset FI_OFI_RXM_BUFFER_SIZE in programs "
+			 "that use libfabric themselves",
 			 dofi_peer_text(&conn->ep->peer, text), net->copied, copied);
 		return -FI_EINVAL;
 	}
