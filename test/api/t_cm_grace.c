@@ -106,6 +106,7 @@ TEST(connect_grace, default_is_200_ms)
 
 TEST(connect_grace, time_limit_of_the_call_ends_it)
 {
+	bool device = fabric_is("verbs") || fabric_is("iwarp") || fabric_is("rxm-verbs");
 	struct pair p;
 	DAT_EVENT ev;
 
@@ -113,9 +114,9 @@ TEST(connect_grace, time_limit_of_the_call_ends_it)
 	OK(post_recv(&p.a, 0, 10, 1));
 	OK(connect_within(&p, 300000));
 	EV_NEXT(p.a.conn, &ev);
-	/* The latter if an attempt is outstanding then. */
-	ASSERT(ev.event_number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED ||
-	       ev.event_number == DAT_CONNECTION_EVENT_TIMED_OUT);
+	/* Over a device an attempt may take longer than the delay before it: one is outstanding. */
+	if (!device || ev.event_number != DAT_CONNECTION_EVENT_TIMED_OUT)
+		ASSERT_EQ(ev.event_number, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	ASSERT_EQ(side_state(&p.a), DAT_EP_STATE_DISCONNECTED);
 	EV_FLUSH(p.a.recv, p.a.ep, 1, OP_RECV);
 	EV_NONE(p.a.conn);
