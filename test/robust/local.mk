@@ -34,6 +34,7 @@ robust_tests = \
 	test/robust/share \
 	test/robust/mixed-20 \
 	test/robust/progress \
+	test/robust/wakes \
 	test/robust/delivery \
 	test/robust/signals \
 	test/robust/soak \
@@ -118,6 +119,11 @@ test_robust_mixed_20_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_robust_mixed_20_LDFLAGS = $(robust_ldflags)
 test_robust_mixed_20_LDADD = $(robust_libs2)
 EXTRA_test_robust_mixed_20_DEPENDENCIES = test/robust/mixed-12$(EXEEXT)
+
+test_robust_wakes_SOURCES = test/robust/wakes.c
+test_robust_wakes_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_robust_wakes_LDFLAGS = $(robust_ldflags)
+test_robust_wakes_LDADD = $(robust_libs2)
 
 test_robust_progress_SOURCES = test/robust/progress.c
 test_robust_progress_CPPFLAGS = $(robust_cppflags) -DRL_API=2

@@ -6,7 +6,6 @@
  * The memory of both sides is shared between the players, so the initiator can check whether the
  * data has arrived.
  */
-#include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,34 +207,6 @@ static void silent_sends(struct rd *rd, const struct scene *scene, struct rd_mem
 		rd_expect_dto(rd->req, i, 5000);
 }
 
-/* The number of times that the progress thread has gone to sleep. */
-static unsigned long count_sleeps(void)
-{
-	unsigned long n = 0, found = 0;
-	DIR *dir = opendir("/proc/self/task");
-	struct dirent *entry;
-	char path[300], line[128];
-
-	RL_CHECK(dir, "no /proc/self/task");
-	while ((entry = readdir(dir))) {
-		bool ours = false;
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/status", entry->d_name);
-		f = fopen(path, "r");
-		while (f && fgets(line, sizeof(line), f)) {
-			ours |= !strcmp(line, "Name:\tdat-progress\n");
-			if (ours && sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1)
-				found++;
-		}
-		if (f)
-			fclose(f);
-	}
-	closedir(dir);
-	RL_CHECK(found == 1, "%lu threads of adapters", found);
-	return n;
-}
-
 /* Writes 1 MiB, eight at a time, for `span_ms`; returns the number of writes. */
 static unsigned int stream_for(struct rd *rd, struct rd_mem *mem, unsigned int span_ms)
 {
@@ -271,10 +242,10 @@ static void stream(struct rd *rd, const struct scene *scene, struct rd_mem *mem)
 
 	(void)scene;
 	for (int i = 0; i < 10 && least > 2 * span_ms; i++) {
-		unsigned long before = count_sleeps(), woken;
+		unsigned long before = rl_progress_sleeps(), woken;
 
 		n += stream_for(rd, mem, span_ms);
-		woken = count_sleeps() - before;
+		woken = rl_progress_sleeps() - before;
 		if (woken < least)
 			least = (unsigned int)woken;
 	}

@@ -124,6 +124,8 @@ int rl_threads(pid_t pid);
 double rl_cpu_seconds(pid_t pid);
 /* The number of voluntary context switches of this process so far. */
 double rl_wakes(void);
+/* The number of times that the progress thread of the only adapter has gone to sleep. */
+unsigned long rl_progress_sleeps(void);
 
 /* Microseconds of a clock that all processes share. */
 uint64_t rl_now(void);

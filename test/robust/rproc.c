@@ -86,6 +86,33 @@ double rl_wakes(void)
 	return (double)ru.ru_nvcsw;
 }
 
+unsigned long rl_progress_sleeps(void)
+{
+	unsigned long n = 0, found = 0;
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+	char path[300], line[128];
+
+	RL_CHECK(dir, "no /proc/self/task");
+	while ((entry = readdir(dir))) {
+		bool ours = false;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", entry->d_name);
+		f = fopen(path, "r");
+		while (f && fgets(line, sizeof(line), f)) {
+			ours |= !strcmp(line, "Name:\tdat-progress\n");
+			if (ours && sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1)
+				found++;
+		}
+		if (f)
+			fclose(f);
+	}
+	closedir(dir);
+	RL_CHECK(found == 1, "%lu threads of adapters", found);
+	return n;
+}
+
 double rl_cpu_seconds(pid_t pid)
 {
 	struct timespec ts;

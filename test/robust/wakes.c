@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counts how often the progress threads wake next to consumers that poll for a stream.
+ *
+ * Threads of a busy machine lose the processor, and the progress thread takes the queues over
+ * meanwhile. So the players have real-time priority, and a processor each, on which the progress
+ * thread preempts them; where that is not permitted, one of many tries must be undisturbed.
+ */
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "rdat.h"
+
+enum step { ST_LISTEN, ST_UP, ST_READY = 4, ST_COUNTED = 6 };
+
+#define SHORT 64
+#define WINDOW 64u
+#define LONG 65536
+#define LONG_WINDOW 16u
+#define RECVS 128u
+#define TRIES 20
+
+struct scene {
+	const char *name;
+	size_t len;
+	unsigned int messages;
+	unsigned int most;  /* wakes per 100,000 messages, or per second */
+	unsigned int first; /* and those of the beginning */
+};
+
+struct side {
+	int index;
+	struct rd rd;
+	struct rd_mem mem; /* message to send, RECVS to receive */
+	unsigned int received, sent;
+};
+
+static const struct scene *scene;
+static unsigned char *memory[2];
+
+/* False: not permitted, or the other player needs the processor. */
+static bool take_processor(int index)
+{
+	cpu_set_t all, one;
+	int cpu = 0;
+
+	if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
+		return false;
+	while (!CPU_ISSET(cpu, &all) || index-- > 0)
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	return !sched_setaffinity(0, sizeof(one), &one);
+}
+
+/* New threads inherit it. */
+static bool set_priority(int priority)
+{
+	struct sched_param param = { .sched_priority = priority };
+
+	return !sched_setscheduler(0, SCHED_FIFO, &param);
+}
+
+static void check_completion(const struct side *s, const DAT_EVENT *ev)
+{
+	RL_CHECK(ev->event_number == DAT_DTO_COMPLETION_EVENT &&
+			 !ev->event_data.dto_completion_event_data.status,
+		 "%s after %u receives and %u sends", rd_event_text(ev->event_number), s->received,
+		 s->sent);
+}
+
+static bool take(struct side *s, DAT_EVD_HANDLE evd)
+{
+	DAT_EVENT ev;
+
+	if (!rd_poll(evd, &ev))
+		return false;
+	check_completion(s, &ev);
+	return true;
+}
+
+static bool receive(struct side *s)
+{
+	if (!take(s, s->rd.recv))
+		return false;
+	RD_OK(rd_recv(s->rd.ep, &s->mem, (size_t)(1 + s->received % RECVS) * scene->len, scene->len,
+		      0));
+	s->received++;
+	return true;
+}
+
+static void send_one(struct side *s, unsigned int n)
+{
+	RD_OK(rd_send(s->rd.ep, &s->mem, 0, scene->len, n));
+}
+
+/* A consumer that fills a window and takes all its completions seldom reads the completion queue if
+ * the thread does, which wakes for each message then. */
+static void send_stream(struct side *s, unsigned int messages)
+{
+	unsigned int posted = 0, taken = 0, window = scene->len == LONG ? LONG_WINDOW : WINDOW;
+
+	while (taken < messages) {
+		while (posted < messages && posted - taken < window)
+			send_one(s, posted++);
+		while (take(s, s->rd.req))
+			taken++;
+	}
+}
+
+static void receive_stream(struct side *s, unsigned int messages)
+{
+	while (messages)
+		messages -= receive(s);
+}
+
+/* Returns how many wakes were too many. */
+static unsigned int count_once(struct side *s)
+{
+	unsigned long before = rl_progress_sleeps(), woken, most;
+	uint64_t began = rl_now();
+
+	if (s->index)
+		send_stream(s, scene->messages);
+	else
+		receive_stream(s, scene->messages);
+	woken = rl_progress_sleeps() - before;
+	began = rl_now() - began;
+	most = scene->first + (unsigned long)scene->most * scene->messages / 100000;
+	if (began > (uint64_t)scene->messages * 10)
+		most = scene->first + (unsigned long)(scene->most * began / 1000000);
+	rl_note("%s: %u in %.3f s: the thread woke %lu times, of %lu that are permitted",
+		s->index ? "right" : "left", scene->messages, (double)began / 1e6, woken, most);
+	return woken > most ? (unsigned int)(woken - most) : 0;
+}
+
+static void count(struct side *s, bool realtime)
+{
+	unsigned int least = UINT_MAX, over;
+
+	for (int i = 0; i < (realtime ? 1 : TRIES) && least; i++) {
+		rl_step(ST_READY + s->index, 1 + i);
+		if (!rl_reached(ST_READY + !s->index, 1 + i, 10000))
+			break;
+		over = count_once(s);
+		if (over < least)
+			least = over;
+		rl_board->value[s->index] = least;
+		rl_step(ST_COUNTED + s->index, 1 + i);
+		rl_await(ST_COUNTED + !s->index, 1 + i, 10000);
+		/* Both must stop at the same time. */
+		least |= (unsigned int)rl_board->value[!s->index];
+	}
+	/* With a sanitizer the polls are too far apart. */
+	RL_CHECK(!least || RL_SANITIZED, "the progress threads woke %u times too many", least);
+}
+
+static void play(void *arg)
+{
+	struct side s = { .index = arg != NULL };
+	bool realtime = take_processor(s.index) && set_priority(2);
+
+	rd_open(&s.rd, 0, 2 * RECVS);
+	if (realtime)
+		set_priority(1);
+	rd_reg(&s.rd, &s.mem, memory[s.index], (RECVS + 1) * scene->len);
+	s.rd.ep = rd_ep_create(&s.rd, RECVS);
+	for (unsigned int i = 0; i < RECVS; i++)
+		RD_OK(rd_recv(s.rd.ep, &s.mem, (size_t)(1 + i) * scene->len, scene->len, 0));
+	if (!s.index) {
+		rd_listen(&s.rd);
+		rl_step(ST_LISTEN, 1);
+		rd_accept_up(&s.rd, s.rd.ep);
+	} else {
+		rl_await(ST_LISTEN, 1, 10000);
+		rd_connect_up(&s.rd, s.rd.ep);
+	}
+	count(&s, realtime);
+	rd_unreg(&s.mem);
+	rd_close(&s.rd);
+}
+
+/* At the beginning of a stream no read shows yet that the sender polls, in the second window
+ * neither. */
+static const struct scene scenes[] = {
+	{ "stream", SHORT, 100000, 1000, 3 * WINDOW },
+	{ "stream-of-copies", LONG, 5000, 1500, 100 },
+};
+
+static void run(void)
+{
+	setenv("DAPL_OFI_LOG", "0", 0);
+	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
+		if (!rl_begin(scenes[i].name, 30000 * rl_long()))
+			continue;
+		scene = &scenes[i];
+		for (int side = 0; side < 2; side++)
+			memory[side] = rl_shared((RECVS + 1) * scene->len);
+		rl_start("left", play, NULL);
+		rl_start("right", play, memory);
+		rl_end();
+		for (int side = 0; side < 2; side++)
+			rl_unshare(memory[side], (RECVS + 1) * scene->len);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	return rl_main(argc, argv, 60, run);
+}
