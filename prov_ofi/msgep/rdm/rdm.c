@@ -485,9 +485,9 @@ static bool rdm_arrived_count(struct msgep_ep *ep, struct rdm_conn *conn)
 
 static bool rdm_ready(struct msgep_ep *ep, unsigned int tries)
 {
-	(void)tries;
 	struct rdm_conn *conn;
 
+	(void)tries;
 	/* Before MSGEP_UP it may still be created. */
 	if (atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
 		return false;
