@@ -305,7 +305,7 @@ void msgep_cm_path_ready(struct msgep_cm_conn *conn);
 void msgep_cm_path_failed(const struct msgep_cm_conn *conn);
 /* The transport has finished the check. */
 void msgep_cm_path_checked(struct msgep_ep *ep);
-/* ... of all endpoints that the event queue knows of. */
+/* Calls it for all endpoints whose check the transport has finished. */
 void msgep_cm_process_checked(struct msgep_cm *cm);
 
 /* cm_stall.c */

@@ -5,10 +5,10 @@
 
 #include "msgep/msgep.h"
 
-/* The same, of a queue whose connections may be local. */
+/* True if a poll of a queue that may have local connections includes the network transport. */
 bool msgep_cq_network_due(struct msgep_cq *cq);
 
-/* True if this poll includes the network transport, which all connections share. */
+/* The same of any queue. All network connections share the transport. */
 static inline bool msgep_cq_polls_network(struct msgep_cq *cq)
 {
 	return !cq->domain->fabric->local_transport || msgep_cq_network_due(cq);
