@@ -96,8 +96,10 @@ test_api_cppflags_20 = $(test_api_cppflags) -DDAT_TEST_API=20 -DDAT_TEST_VERSION
 	-DTEST_LIBDAT='"$(abs_top_builddir)/.libs/libdat2"' \
 	-DTEST_LOADER='"$(abs_top_builddir)/test/api/load-20"'
 
+# epoll_wait of t_look.c must stand before that of the C library.
 test_api_test_api_12_SOURCES = $(test_api_common)
 test_api_test_api_12_CPPFLAGS = $(test_api_cppflags_12)
+test_api_test_api_12_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic
 test_api_test_api_12_LDADD = libdattest.la libdat.la
 
 # The extension is 2.0's alone.
@@ -109,6 +111,7 @@ test_api_test_api_20_SOURCES = $(test_api_common) test/api/ext.h test/api/t_ext.
 	test/api/t_coll.c test/api/t_coll_data.c test/api/t_coll_proc.c \
 	test/api/ud.h test/api/ud_rig.c test/api/t_ud.c test/api/t_ud_data.c
 test_api_test_api_20_CPPFLAGS = $(test_api_cppflags_20)
+test_api_test_api_20_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic
 test_api_test_api_20_LDADD = libdattest.la libdat2.la
 
 # With an allocator of its own, which must stand before that of the libraries.

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tests polling of event queues: its cost in system calls, where the kernel counts read and write
- * calls of a thread (libfabric's tcp provider uses other calls for data), that polling one queue
- * serves the other queues of the adapter, and that what is posted takes place without any poll.
+ * Tests polling of event queues: its cost in system calls, that polling one queue serves the other
+ * queues of the adapter, and that what is posted takes place without any poll. The kernel counts
+ * read and write calls of a thread; this program counts those of epoll_wait, with which libfabric's
+ * tcp provider begins each poll.
  */
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "rig.h"
@@ -109,6 +112,57 @@ TEST(look, of_a_consumer_that_polls_signals_no_one)
 	pair_close(&p);
 	if (!polled)
 		dt_skip("this machine is too slow or too busy to poll every 25 us");
+}
+
+/* Of this thread. */
+static _Thread_local unsigned int epoll_waits;
+
+/* libfabric finds this function before that of the C library. */
+__attribute__((visibility("default"))) int epoll_wait(int fd, struct epoll_event *events, int n,
+						      int ms)
+{
+	__typeof__(&epoll_wait) real;
+
+	*(void **)&real = dlsym(RTLD_NEXT, "epoll_wait");
+	epoll_waits++;
+	return real(fd, events, n, ms);
+}
+
+#define ARRIVALS 1000
+
+/* Returns the system calls of the poll after the one that has received a message. */
+static unsigned int calls_after_arrival(struct pair *p)
+{
+	unsigned int before;
+	DAT_EVENT event;
+
+	OK(post_recv(&p->b, 0, 64, 1));
+	OK(post_send(&p->a, 0, 64, 2));
+	poll_dto(p->b.recv, &event);
+	before = epoll_waits;
+	ASSERT_EQ(dat_evd_dequeue(p->b.recv, &event), DAT_QUEUE_EMPTY);
+	before = epoll_waits - before;
+	poll_dto(p->a.req, &event);
+	return before;
+}
+
+/* If the consumer loses the processor between these polls, too much time passes (pair.h). */
+TEST(look, after_an_arrival_makes_no_system_call)
+{
+	unsigned int without = 0;
+	struct pair p;
+
+	if (!fabric_is("tcp"))
+		dt_skip("polls make no system call here, or all of them do");
+	if (dt_slow() > 1)
+		dt_skip("too slow to poll every 5 us");
+	pair_up(&p);
+	for (int i = 0; i < ARRIVALS; i++)
+		without += !calls_after_arrival(&p);
+	pair_close(&p);
+	ASSERT(epoll_waits);
+	dt_note("%u of %d polls after an arrival made no system call", without, ARRIVALS);
+	ASSERT(without >= ARRIVALS / 2);
 }
 
 #define WRITES 51

@@ -391,8 +391,8 @@ struct pair_net {
 	struct dofi_list dirty, touched, kept;
 	struct pair_buf *pool;           /* send buffers */
 	struct pair_transfer *transfers; /* unused */
-	/* The last poll, at received_at, has received packets; this one sends no kept transfers,
-	 * and a consumer's reads no packets. net->lock */
+	/* The last poll, which ended at received_at, has received packets; this one sends no kept
+	 * transfers. net->lock */
 	bool received, paused;
 	uint64_t received_at;
 	_Atomic bool has_dirty, has_touched, has_kept;

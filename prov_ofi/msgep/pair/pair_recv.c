@@ -580,6 +580,7 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 {
 	struct poll p = { net, direct };
 	uint64_t now = dofi_now();
+	bool fresh = net->received && direct && now - net->received_at < PAIR_FRESH_NS;
 	unsigned int got = 0;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
@@ -591,10 +592,8 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 		pair_bulk_send_kept(net, PAIR_KEPT);
 	pair_flush_dirty(net, PAIR_URGENT);
 	/* Nor does its reply wait for a system call that usually finds nothing. */
-	if (!net->paused || !direct || now - net->received_at >= PAIR_FRESH_NS)
+	if (!fresh)
 		got = msgep_inner_poll(&net->inner, false, &p, pair_completed, pair_failed);
-	if (net->received)
-		net->received_at = now;
 	if (net->connecting || now - net->eq_read_at >= PAIR_EQ_NS)
 		pair_read_eq(net);
 	pair_serve_touched(net, direct);
@@ -603,6 +602,8 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	if (!got)
 		pair_count_empty_poll(net);
 	pair_flush_dirty(net, got ? PAIR_URGENT : PAIR_LAZY);
+	if (net->received)
+		net->received_at = dofi_now();
 	/* In this order: the last one is a call of the C library. */
 	if ((atomic_load_explicit(&net->has_dirty, memory_order_relaxed) ||
 	     atomic_load_explicit(&net->has_touched, memory_order_relaxed) ||
