@@ -94,6 +94,34 @@ static bool is_repeated(struct soak_ep *e, uint32_t gen)
 	return true;
 }
 
+/*
+ * An attempt that has failed at the active side may have sent its request, which arrives when it
+ * can, once: each attempt has a connection of the network, and one may overtake another.
+ */
+static bool is_late(struct soak_thread *t, const struct soak_ep *e, uint32_t gen)
+{
+	uint32_t behind = t->waiting_gen[e->index] - gen;
+	uint64_t bit = behind < 64 ? 1ull << behind : 0;
+	bool again = t->requested[e->index] & bit;
+
+	if (!(soak_kinds & (SOAK_KILL | SOAK_FDS | SOAK_MEMORY)) ||
+	    gen >= t->waiting_gen[e->index] || again ||
+	    (gen > e->their_end->gen && gen / SOAK_GENERATIONS == soak_shared->process))
+		return false;
+	t->requested[e->index] |= bit;
+	return true;
+}
+
+/* The newest request, which waits until its EP is idle. */
+static void keep_request(struct soak_thread *t, int ep, DAT_CR_HANDLE cr, uint32_t gen)
+{
+	uint32_t ahead = gen - t->waiting_gen[ep];
+
+	t->requested[ep] = (ahead < 64 ? t->requested[ep] << ahead : 0) | 1;
+	t->waiting[ep] = cr;
+	t->waiting_gen[ep] = gen;
+}
+
 static void handle_request(struct soak_thread *t, const DAT_EVENT *ev)
 {
 	DAT_CR_HANDLE cr = ev->event_data.cr_arrival_event_data.cr_handle;
@@ -107,22 +135,22 @@ static void handle_request(struct soak_thread *t, const DAT_EVENT *ev)
 		 (int)param.private_data_size);
 	memcpy(priv, param.private_data, sizeof(priv));
 	RL_CHECK(priv[0] < (uint32_t)soak_eps, "a request for EP %u", priv[0]);
-	if (is_repeated(&t->ep[priv[0]], priv[1])) {
+	if (is_repeated(&t->ep[priv[0]], priv[1]) || is_late(t, &t->ep[priv[0]], priv[1])) {
 		RD_OK(rd_reject(cr));
 		return;
 	}
 	if (soak_kinds & (SOAK_KILL | SOAK_FDS | SOAK_MEMORY)) {
 		/* Requests of attempts that have failed, or of a process that was killed. */
 		RL_CHECK(priv[1] > t->ep[priv[0]].gen && priv[1] >= t->waiting_gen[priv[0]],
-			 "a request for generation %u after %u", priv[1], t->ep[priv[0]].gen);
+			 "a request for generation %u after %u, while %u waits", priv[1],
+			 t->ep[priv[0]].gen, t->waiting_gen[priv[0]]);
 		if (t->waiting[priv[0]])
 			RD_OK(rd_reject(t->waiting[priv[0]]));
 	} else {
 		RL_CHECK(!t->waiting[priv[0]] && priv[1] == t->ep[priv[0]].gen + 1,
 			 "a request for generation %u after %u", priv[1], t->ep[priv[0]].gen);
 	}
-	t->waiting[priv[0]] = cr;
-	t->waiting_gen[priv[0]] = priv[1];
+	keep_request(t, (int)priv[0], cr, priv[1]);
 }
 
 static void handle_conn_event(struct soak_thread *t, const DAT_EVENT *ev)

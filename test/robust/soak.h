@@ -169,7 +169,8 @@ struct soak_thread {
 	bool srq_out[SOAK_EPS * SOAK_SRQ_EACH]; /* buffers that are posted */
 	struct soak_ep ep[SOAK_EPS];
 	DAT_CR_HANDLE waiting[SOAK_EPS]; /* requests whose EP is still busy, */
-	uint32_t waiting_gen[SOAK_EPS];  /* and their generations */
+	uint32_t waiting_gen[SOAK_EPS];  /* and their generations, the newest that were requested */
+	uint64_t requested[SOAK_EPS];    /* bit n: that generation - n was requested */
 	uint64_t seed;
 	uint32_t round; /* of polling all EVDs */
 	uint64_t count[SC_COUNTS];
