@@ -26,6 +26,7 @@ unsigned int soak_traffic;
 
 long soak_eps = 8, soak_threads = 4;
 unsigned int soak_kinds;
+bool soak_unread;
 
 static long seconds = 10, first_seed = 1;
 static struct rd common; /* the IA of this process */
@@ -507,6 +508,7 @@ static void run(void)
 	rl_option("eps", &soak_eps);
 	rl_option("seed", &first_seed);
 	select_traffic();
+	soak_unread = test_fabric_has(test_fabric(), "unread");
 	if (soak_threads < 1 || soak_threads > SOAK_THREADS)
 		soak_threads = 4;
 	if (soak_eps < 1 || soak_eps > SOAK_EPS)
