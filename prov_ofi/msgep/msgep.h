@@ -721,16 +721,14 @@ extern struct fi_ops_rma msgep_rma_ops;
 extern struct fi_ops_atomic msgep_atomic_ops;
 
 /* proto.c. Caller holds ep->lock. */
-/* Processes what has arrived and sends what is queued. Returns the number of frames processed. */
-unsigned int msgep_proto_progress(struct msgep_ep *ep);
 /* Puts waiting requests and answers into frames as far as there is room. */
 void msgep_proto_push(struct msgep_ep *ep);
 /* True if there is a posted operation, or one requested by the peer, to be executed. Receives do
  * not count. */
 bool msgep_ep_has_work(const struct msgep_ep *ep);
-/* proto_rx.c: processes arrived frames; returns their number. */
-unsigned int msgep_recv_answers(struct msgep_ep *ep);
-unsigned int msgep_recv_requests(struct msgep_ep *ep);
+/* proto_rx.c */
+/* Processes what has arrived and sends what is queued. Returns the number of frames processed. */
+unsigned int msgep_proto_progress(struct msgep_ep *ep);
 /* A receive has been posted for the message that waits at ep: processes it, and has the next poll
  * continue with what is left. */
 void msgep_proto_resume(struct msgep_ep *ep);

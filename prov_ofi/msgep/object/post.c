@@ -133,9 +133,10 @@ ALWAYS_INLINE bool ep_goes_at_once(struct msgep_ep *ep, uint8_t kind, const stru
 	if (msgep_queued(&ep->txq) ||
 	    atomic_load_explicit(&ep->state, memory_order_relaxed) != MSGEP_UP)
 		return false;
-	if (kind == MSGEP_READ ? msgep_read_pulls(ep, len)
-			       : (t->pull_from && len >= t->pull_from(ep)) ||
-					 (t->bulk_from && len >= t->bulk_from(ep)))
+	if (len >= MSGEP_PULL_LEAST &&
+	    (kind == MSGEP_READ ? msgep_read_pulls(ep, len)
+				: (t->pull_from && len >= t->pull_from(ep)) ||
+					  (t->bulk_from && len >= t->bulk_from(ep))))
 		return false;
 	return kind == MSGEP_MSG ? msgep_inflight_has_slot(ep) : msgep_queued(q) < q->capacity;
 }

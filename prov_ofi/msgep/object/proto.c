@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/error_text.h"
 #include "base/grow.h"
 #include "msgep/iov.h"
 #include "msgep/object/proto.h"
@@ -312,12 +311,6 @@ static void proto_set_pending(struct msgep_ep *ep, bool pending)
 		msgep_cq_wake(ep->rx_cq);
 }
 
-static inline bool proto_has_pending(const struct msgep_ep *ep)
-{
-	return msgep_queued(&ep->txq) || ep->target_read_head != ep->target_read_tail || ep->nak ||
-	       ep->reported != ep->done || ep->bulk.granted != ep->bulk.tail;
-}
-
 bool msgep_ep_has_work(const struct msgep_ep *ep)
 {
 	return msgep_queued(&ep->txq) || msgep_queued(&ep->unacked) || msgep_queued(&ep->reads) ||
@@ -339,26 +332,5 @@ void msgep_proto_push(struct msgep_ep *ep)
 	if (msgep_push_gos(ep) && proto_push_ack(ep))
 		msgep_push_reads(ep);
 	proto_push_requests(ep);
-	proto_set_pending(ep, proto_has_pending(ep));
-}
-
-unsigned int msgep_proto_progress(struct msgep_ep *ep)
-{
-	unsigned int n = 0;
-
-	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (atomic_load_explicit(&ep->state, memory_order_relaxed) != MSGEP_UP)
-		return 0;
-	if (atomic_load_explicit(&ep->broken, memory_order_relaxed) && !ep->aborted)
-		msgep_ep_abort(ep, dofi_error_text(ep->broken));
-	msgep_complete_due(ep);
-	if (ep->transport->acknowledged)
-		msgep_take_acks(ep);
-	n = msgep_recv_answers(ep);
-	n += msgep_recv_requests(ep);
-	if (proto_has_pending(ep))
-		msgep_proto_push(ep);
-	if (n && ep->transport->flush)
-		ep->transport->flush(ep);
-	return n;
+	proto_set_pending(ep, msgep_has_pending(ep));
 }

@@ -9,6 +9,8 @@
 
 /* Maximum of bytes that one side pulls from the other's memory for one frame. */
 #define MSGEP_PULL_MOST ((size_t)1 << 20)
+/* No transport pulls fewer, nor transfers them in bulk. */
+#define MSGEP_PULL_LEAST 1024
 
 /* Data of a request or answer in a frame. The segment list is copied, because the peer can still
  * change the original. */
@@ -81,9 +83,14 @@ static inline void msgep_complete_due(struct msgep_ep *ep)
 /* A message is entirely in frames: it completes when they have arrived. */
 void msgep_inflight_add(struct msgep_ep *ep, void *context, uint64_t total);
 
+/* True if something waits to be put into frames. */
+static inline bool msgep_has_pending(const struct msgep_ep *ep)
+{
+	return msgep_queued(&ep->txq) || ep->target_read_head != ep->target_read_tail || ep->nak ||
+	       ep->reported != ep->done || ep->bulk.granted != ep->bulk.tail;
+}
+
 /* proto_rx.c */
-/* Completes what the peer has acknowledged without a frame. */
-void msgep_take_acks(struct msgep_ep *ep);
 /* False: the frame is invalid. */
 bool msgep_parse_frame(const struct msgep_frame *f, const void *payload,
 		       struct msgep_frame_data *p);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/error_text.h"
 #include "base/log.h"
 #include "msgep/peer_memory.h"
 #include "msgep/iov.h"
@@ -322,7 +323,7 @@ static bool proto_recv_request(struct msgep_ep *ep, const struct msgep_frame *f,
 	}
 }
 
-unsigned int msgep_recv_requests(struct msgep_ep *ep)
+static unsigned int proto_recv_requests(struct msgep_ep *ep)
 {
 	const struct msgep_frame *f;
 	const void *payload;
@@ -415,7 +416,7 @@ static void proto_recv_ack(struct msgep_ep *ep, const struct msgep_frame *f)
 }
 
 /* The count may be ahead of a refusal, which itself counts as one. */
-void msgep_take_acks(struct msgep_ep *ep)
+static void proto_take_acks(struct msgep_ep *ep)
 {
 	int32_t n = (int32_t)(ep->transport->acknowledged(ep) - (uint32_t)ep->acked);
 
@@ -436,7 +437,7 @@ static void proto_recv_go(struct msgep_ep *ep, const struct msgep_frame *f)
 		msgep_ep_fail(ep, "GO for a transfer that does not exist");
 }
 
-unsigned int msgep_recv_answers(struct msgep_ep *ep)
+static unsigned int proto_recv_answers(struct msgep_ep *ep)
 {
 	const struct msgep_frame *f;
 	const void *payload;
@@ -462,5 +463,26 @@ unsigned int msgep_recv_answers(struct msgep_ep *ep)
 			ep->cma_bytes += f->len;
 		ep->transport->release(ep, MSGEP_ANS);
 	}
+	return n;
+}
+
+unsigned int msgep_proto_progress(struct msgep_ep *ep)
+{
+	unsigned int n = 0;
+
+	DOFI_ASSERT_LOCKED(&ep->lock);
+	if (atomic_load_explicit(&ep->state, memory_order_relaxed) != MSGEP_UP)
+		return 0;
+	if (atomic_load_explicit(&ep->broken, memory_order_relaxed) && !ep->aborted)
+		msgep_ep_abort(ep, dofi_error_text(ep->broken));
+	msgep_complete_due(ep);
+	if (ep->transport->acknowledged)
+		proto_take_acks(ep);
+	n = proto_recv_answers(ep);
+	n += proto_recv_requests(ep);
+	if (msgep_has_pending(ep))
+		msgep_proto_push(ep);
+	if (n && ep->transport->flush)
+		ep->transport->flush(ep);
 	return n;
 }

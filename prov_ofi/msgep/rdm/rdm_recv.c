@@ -99,7 +99,7 @@ static bool rdm_recv_counts(struct rdm_conn *conn, const struct rdm_hdr *hdr)
 	return rdm_confirm(conn, le32toh(hdr->consumed[MSGEP_REQ]) + hdr->arrived);
 }
 
-/* The number is checked where the requests are known (msgep_take_acks). */
+/* The number is checked where the requests are known (proto_take_acks). */
 void rdm_acknowledged(struct rdm_conn *conn, uint32_t count)
 {
 	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
