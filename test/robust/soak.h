@@ -220,7 +220,7 @@ enum soak_chaos {
 
 extern unsigned int soak_kinds;
 
-/* Trait "unread" of the fabric (fabrics.def). Threads cannot read it: test_fabric() has a buffer. */
+/* Trait "unread" of the fabric (fabrics.def). Not read by threads: test_fabric() has a buffer. */
 extern bool soak_unread;
 
 static inline bool soak_partner_died(const struct soak_ep *e)
