@@ -523,9 +523,13 @@ void pair_read_eq(struct pair_net *net)
 	net->eq_read_at = dofi_now();
 	for (;;) {
 		/* QUIRK libfabric tcp: if a connection message is sent or received in part, takes
-		 * errno for the reason, whatever set it. After EAGAIN the answer is sent again from
-		 * its beginning; the peer takes the rest for data, and crashes (SIGSEGV, seen in
-		 * 1.17), or waits in vain. Without a reason the attempt fails. */
+		 * errno for the reason, whatever set it. Without a reason the attempt fails. After
+		 * EAGAIN, versions before 1.18 send the answer again from its beginning; the peer
+		 * takes the rest for data, and crashes (SIGSEGV, seen in 1.17), or waits in vain.
+		 * Later ones send it once, in fi_accept, whose failure ends the attempt. 2.1 reads
+		 * it in fi_cq_read, too, and a call that reads other sockets before may leave
+		 * EAGAIN: if each part of the answer is read so, more is awaited in vain, and the
+		 * attempts time out (seen by faults). 2.6 fails at once if it receives a part. */
 		errno = 0;
 		n = fi_eq_read(net->eq, &event, &u, sizeof(u), 0);
 		if (n == -FI_EAVAIL && pair_eq_error(net))
