@@ -42,7 +42,7 @@
 	X(STALL_MS, 100, 3600000, 60000, "time, in milliseconds, after which a connection that " \
 	  "makes no progress ends, although operations are outstanding, if the peer is running " \
 	  "and confirms that data was lost (fabrics with RDM endpoints)") \
-	X(SHM_RING_KIB, 4, 65536, 128, "shm: size, in KiB, of each of the four rings of a " \
+	X(SHM_RING_KIB, 4, 65536, 1024, "shm: size, in KiB, of each of the four rings of a " \
 	  "connection, rounded down to a power of two; the active side determines it") \
 	X(SHM_PULL_KIB, 0, 1048576, 8, "shm: minimum size, in KiB, of messages, writes and reads " \
 	  "that the receiver copies directly from the memory of the other process, where the " \

@@ -120,6 +120,28 @@ static void answer_beyond_the_ring(struct scene *c)
 	    (struct msgep_frame){ .kind = MSGEP_DATA, .flags = WHOLE, .len = RING - 39 });
 }
 
+static void write_to(struct scene *c, uint8_t flags, uint32_t len, uint64_t total)
+{
+	put(c, MSGEP_REQ,
+	    (struct msgep_frame){ .kind = MSGEP_WRITE,
+				  .flags = flags,
+				  .len = len,
+				  .total = total,
+				  .key = KEY,
+				  .value = (uintptr_t)c->shared });
+}
+
+static void skip_of_a_whole_round(struct scene *c)
+{
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = 255, .len = RING - 40 });
+}
+
+static void skip_to_the_middle(struct scene *c)
+{
+	write_to(c, WHOLE, 8, 8);
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = 255, .len = RING / 2 - 40 });
+}
+
 static void middle_without_beginning(struct scene *c)
 {
 	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .len = 100, .total = 200 });
@@ -303,17 +325,6 @@ static void note_of_nothing(struct scene *c)
 	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_IMM, .flags = WHOLE });
 }
 
-static void write_to(struct scene *c, uint8_t flags, uint32_t len, uint64_t total)
-{
-	put(c, MSGEP_REQ,
-	    (struct msgep_frame){ .kind = MSGEP_WRITE,
-				  .flags = flags,
-				  .len = len,
-				  .total = total,
-				  .key = KEY,
-				  .value = (uintptr_t)c->shared });
-}
-
 static void note_of_a_longer_write(struct scene *c)
 {
 	write_to(c, WHOLE, 100, 100);
@@ -370,6 +381,7 @@ static const struct breach breaches[] = {
 	BREACH(kind_of_request), BREACH(kind_zero), BREACH(answer_among_requests),
 	BREACH(kind_of_answer), BREACH(request_among_answers), BREACH(length_of_all_ones),
 	BREACH(length_beyond_the_ring), BREACH(answer_beyond_the_ring),
+	BREACH(skip_of_a_whole_round), BREACH(skip_to_the_middle),
 	BREACH(middle_without_beginning), BREACH(write_without_beginning),
 	BREACH(two_beginnings), BREACH(write_within_a_message), BREACH(read_within_a_write),
 	BREACH(message_longer_than_announced), BREACH(message_shorter_than_announced),

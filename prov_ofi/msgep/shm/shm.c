@@ -22,10 +22,14 @@
  * after each batch in the control block. To a queue of one endpoint, a message is complete when it
  * is in the ring.
  *
- * The reader reports its position only once per eighth of the ring. A side that is about to block
- * sets `notify` and `wants`, polls once more, and is woken by a byte on the connection's socket.
- * Before that poll it makes the kernel drain the other side's store buffers (membarrier), so that
- * writing needs no fence; if one side's kernel cannot, every write has one.
+ * Long messages use the whole ring: one that exceeds a processor's own cache is faster
+ * (docs/performance.md). A round without long frames ends after NEAR bytes, by a frame that reaches
+ * to the end of the ring and is skipped, so connections of short messages occupy no more memory.
+ *
+ * The reader reports its position only once per eighth of NEAR, or of a smaller ring. A side that
+ * is about to block sets `notify` and `wants`, polls once more, and is woken by a byte on the
+ * connection's socket. Before that poll it makes the kernel drain the other side's store buffers
+ * (membarrier), so that writing needs no fence; if one side's kernel cannot, every write has one.
  *
  * If the two processes have many connections, the reader does not poll each: `notify` contains the
  * number by which the writer announces this one in a ready ring (ready.h, shm_ready.c), after each
@@ -53,12 +57,18 @@
 
 #define UNIT 64u
 #define PAGE 4096u
+/* A round of the ring in which no frame is longer than SHORT ends after NEAR bytes. */
+#define SHORT 2048u
+#define NEAR (128u << 10)
 /* Limits of a ring that a peer provides. */
 #define RING_MIN 4096u
 #define RING_MAX (64u << 20)
 #define SHM_PARAMS_MAGIC 0x444f5348u /* "DOSH" */
-#define SHM_PARAMS_VERSION 3
+#define SHM_PARAMS_VERSION 4
 #define SHM_PARAMS_LEN 64
+
+/* Kind of a frame without meaning that reaches to the end of the ring. */
+#define SHM_SKIP 255
 
 /* A bit of `notify`; the others: 1 + the number in the ready ring, 0: none. */
 #define NOTIFY_ASLEEP ((uint32_t)1 << 31)
@@ -79,6 +89,7 @@ _Static_assert(2 * sizeof(struct control) <= PAGE, "both fit");
 struct ring {
 	char *base;
 	uint64_t pos;        /* next byte to write */
+	uint64_t turn;       /* writer: where a short frame may end the round */
 	_Atomic uint64_t at; /* next to read; changed under ep->lock */
 	uint64_t known;      /* writer: the reader's position, as last read */
 	uint64_t reported;   /* reader: as last reported */
@@ -89,6 +100,7 @@ struct msgep_shm {
 	struct control *tx, *rx;        /* of the direction that we write, read */
 	uint32_t size;                  /* of each ring, a power of two */
 	uint32_t most;                  /* maximum payload of one frame */
+	uint32_t report;                /* bytes after which the reader reports its position */
 	bool fences;                    /* one side's kernel lacks membarrier */
 	uint32_t sent;                  /* requests written, */
 	_Atomic uint32_t arrived;       /* and consumed by the peer, as far as is known */
@@ -234,14 +246,46 @@ static inline bool shm_inflight_has_slot(struct msgep_shm *shm)
 	       shm->sent - shm_check_arrival(shm) < MSGEP_INFLIGHT_MAX;
 }
 
+static struct msgep_frame *shm_reserve(struct msgep_ep *ep, int channel, size_t want,
+				       size_t *space);
+
+/* Continues at the beginning of the ring unless the reader is far behind. */
+static __attribute__((noinline)) struct msgep_frame *shm_turn_back(struct msgep_ep *ep, int channel,
+								   size_t want, size_t *space)
+{
+	struct msgep_shm *shm = ep->w.shm;
+	struct ring *r = &shm->out[channel];
+	uint64_t end = (r->pos | (shm->size - 1)) + 1;
+	struct msgep_frame *f = (void *)shm_mark_of(shm, r, r->pos);
+
+	r->turn = end - shm->size + NEAR;
+	if (r->pos < r->turn)
+		return shm_reserve(ep, channel, want, space);
+	shm_update_free(shm, channel);
+	if (r->pos - r->known <= NEAR / 4) {
+		f->len = (uint32_t)(end - r->pos - MSGEP_FRAME_HDR);
+		f->kind = SHM_SKIP;
+		atomic_store_explicit(shm_mark_of(shm, r, r->pos), shm->nonce + r->pos,
+				      memory_order_release);
+		r->pos = end;
+	}
+	r->turn = r->pos + NEAR / 4;
+	return shm_reserve(ep, channel, want, space);
+}
+
 static struct msgep_frame *shm_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *space)
 {
 	struct msgep_shm *shm = ep->w.shm;
 	struct ring *r = &shm->out[channel];
-	uint64_t to_end = shm->size - (r->pos & (shm->size - 1));
-	uint64_t need = shm_units(MSGEP_FRAME_HDR + (want < shm->most ? want : shm->most)), free;
+	uint64_t need = shm_units(MSGEP_FRAME_HDR + (want < shm->most ? want : shm->most));
+	uint64_t to_end, free;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
+	if (need > SHORT)
+		r->turn = (r->pos | (shm->size - 1)) + 1;
+	else if (r->pos >= r->turn)
+		return shm_turn_back(ep, channel, want, space);
+	to_end = shm->size - (r->pos & (shm->size - 1));
 	if (need > to_end)
 		need = to_end;
 	if (!shm_enough(shm, channel, need) ||
@@ -331,6 +375,36 @@ static __attribute__((noinline, cold)) const struct msgep_frame *shm_refuse(stru
 	return NULL;
 }
 
+static void shm_ring_doorbell(struct msgep_ep *ep, int channel)
+{
+	struct msgep_shm *shm = ep->w.shm;
+	struct ring *r = &shm->in[channel];
+
+	r->reported = atomic_load_explicit(&r->at, memory_order_relaxed);
+	atomic_store(&shm->rx->head[channel], r->reported);
+	shm_order(shm);
+	shm_notify_credits(ep);
+}
+
+static const struct msgep_frame *shm_peek(struct msgep_ep *ep, int channel, const void **payload);
+
+/* Returns the frame after a skip. It is at the beginning of the ring, where a skip is refused. */
+static __attribute__((noinline)) const struct msgep_frame *shm_skip(struct msgep_ep *ep,
+								    int channel,
+								    const void **payload)
+{
+	struct msgep_shm *shm = ep->w.shm;
+	struct ring *r = &shm->in[channel];
+	uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed);
+	uint64_t to_end = shm->size - (at & (shm->size - 1));
+
+	if (to_end == shm->size || shm->got[channel].len != to_end - MSGEP_FRAME_HDR)
+		return shm_refuse(ep);
+	atomic_store_explicit(&r->at, at + to_end, memory_order_relaxed);
+	shm_ring_doorbell(ep, channel);
+	return shm_peek(ep, channel, payload);
+}
+
 static const struct msgep_frame *shm_peek(struct msgep_ep *ep, int channel, const void **payload)
 {
 	struct msgep_shm *shm = ep->w.shm;
@@ -343,23 +417,14 @@ static const struct msgep_frame *shm_peek(struct msgep_ep *ep, int channel, cons
 	if (!shm_mark_there(next) || ep->failed)
 		return NULL;
 	*got = *f;
+	if (got->kind == SHM_SKIP)
+		return shm_skip(ep, channel, payload);
 	memcpy(&taken, got->counts, sizeof(taken));
 	shm_note_arrived(shm, le32toh(taken));
 	*payload = f + 1;
 	if (got->len > shm->size - ((next.value - shm->nonce) & (shm->size - 1)) - MSGEP_FRAME_HDR)
 		return shm_refuse(ep);
 	return got;
-}
-
-static void shm_ring_doorbell(struct msgep_ep *ep, int channel)
-{
-	struct msgep_shm *shm = ep->w.shm;
-	struct ring *r = &shm->in[channel];
-
-	r->reported = atomic_load_explicit(&r->at, memory_order_relaxed);
-	atomic_store(&shm->rx->head[channel], r->reported);
-	shm_order(shm);
-	shm_notify_credits(ep);
 }
 
 static void shm_release(struct msgep_ep *ep, int channel)
@@ -372,8 +437,7 @@ static void shm_release(struct msgep_ep *ep, int channel)
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	atomic_store_explicit(&r->at, at, memory_order_relaxed);
 	shm->taken += channel == MSGEP_REQ;
-	/* Half of the ring suffices for the writer. */
-	if (at - r->reported >= shm->size / 8)
+	if (at - r->reported >= shm->report)
 		shm_ring_doorbell(ep, channel);
 }
 
@@ -525,6 +589,7 @@ static int shm_map(struct msgep_ep *ep, int fd, uint32_t size, bool active)
 	}
 	shm->size = size;
 	shm->most = size / 4 - (uint32_t)MSGEP_FRAME_HDR;
+	shm->report = (size < NEAR ? size : NEAR) / 8;
 	control = shm->map;
 	ring = (char *)shm->map + PAGE;
 	shm->tx = &control[!active];
@@ -555,7 +620,9 @@ static int shm_make_memory(uint32_t size)
 
 static int shm_get_params(struct msgep_ep *ep, bool active, struct msgep_params *out)
 {
-	uint32_t size = (uint32_t)dofi_param(DOFI_NUM_SHM_RING_KIB) * 1024;
+	uint32_t kib = (uint32_t)dofi_param(DOFI_NUM_SHM_RING_KIB);
+	/* A process of 32 bits has no addresses for more. */
+	uint32_t size = sizeof(void *) < 8 && kib * 1024 > NEAR ? NEAR : kib * 1024;
 	struct msgep_puller mine;
 	uint8_t *p = out->data;
 	int ret;
