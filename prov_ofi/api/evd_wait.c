@@ -220,8 +220,10 @@ static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
 		left = evd_stall_delay(refusals);
 	else if (dofi_progress_is_me(evd->obj.ia))
 		left = DOFI_MS(1); /* an agent waits: it blocks the handling of connections */
-	if (deadline != DOFI_NEVER && deadline - now < left)
-		left = deadline > now ? deadline - now : 0;
+	if (deadline <= now)
+		left = 0; /* since the caller looked */
+	else if (deadline != DOFI_NEVER && deadline - now < left)
+		left = deadline - now;
 	ts.tv_sec = (time_t)(left / 1000000000u);
 	ts.tv_nsec = (long)(left % 1000000000u);
 	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)

@@ -33,7 +33,7 @@ test_api_common = \
 	test/api/t_lmr_free.c \
 	test/api/t_evd.c \
 	test/api/t_evd_size.c \
-	test/api/t_evd_wait.c \
+	test/api/t_evd_clock.c test/api/t_evd_wait.c \
 	test/api/t_cno.c \
 	test/api/t_cno_agent.c \
 	test/api/t_ep.c \
@@ -96,7 +96,7 @@ test_api_cppflags_20 = $(test_api_cppflags) -DDAT_TEST_API=20 -DDAT_TEST_VERSION
 	-DTEST_LIBDAT='"$(abs_top_builddir)/.libs/libdat2"' \
 	-DTEST_LOADER='"$(abs_top_builddir)/test/api/load-20"'
 
-# epoll_wait of t_look.c must stand before that of the C library.
+# epoll_wait of t_look.c and clock_gettime of t_evd_clock.c must stand before the C library's.
 test_api_test_api_12_SOURCES = $(test_api_common)
 test_api_test_api_12_CPPFLAGS = $(test_api_cppflags_12)
 test_api_test_api_12_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic
