@@ -7,6 +7,7 @@
  */
 #include <dlfcn.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -121,9 +122,12 @@ static _Thread_local unsigned int epoll_waits;
 __attribute__((visibility("default"))) int epoll_wait(int fd, struct epoll_event *events, int n,
 						      int ms)
 {
+	static _Atomic(void *) found;
 	__typeof__(&epoll_wait) real;
 
-	*(void **)&real = dlsym(RTLD_NEXT, "epoll_wait");
+	if (!atomic_load(&found))
+		atomic_store(&found, dlsym(RTLD_NEXT, "epoll_wait"));
+	*(void **)&real = atomic_load(&found);
 	epoll_waits++;
 	return real(fd, events, n, ms);
 }
