@@ -82,6 +82,61 @@ says "$only: dat_perf ended with status 3"
 says '| bytes differ'
 judge 'a table that fails is distinguished from the main job' 1
 
+# packages PACKAGE...: the packages that quickstart.sh installs; those of the release are in $has
+packages()
+{
+	bash -c '
+		. "$1"
+		LOG_DIR=$2
+		shift 2
+		missing_packages() { printf "%s\n" "$@"; }
+		apt-cache() { [[ " $has " != *" $2 "* ]] || echo "Package: $2"; }
+		logged() { shift; [ "$1" != env ] || set -- "${@:3}"; echo "$*"; }
+		id() { echo 0; }
+		install_packages "$@"' test "$src/quickstart.sh" "$dir" "$@" >"$dir/out" 2>&1
+	status=$?
+}
+
+export has="libfabric-dev dapl2-utils"
+packages gcc dapl2-utils
+says '^apt-get install .* gcc dapl2-utils$'
+judge 'dapl2-utils is installed where the release has it' 0
+has=libfabric-dev
+packages gcc dapl2-utils
+says '^apt-get install .* gcc$'
+judge 'dapl2-utils is left out where the release has none' 0
+packages dapl2-utils
+says 'all installed'
+judge 'nothing is fetched for dapl2-utils alone where the release has none' 0
+has=
+packages dapl2-utils
+says '^apt-get install .* dapl2-utils$'
+judge 'dapl2-utils is asked for where nothing is known of the release' 0
+
+# job: what main_job of quickstart.sh shows if there are the commands in $has
+job()
+{
+	bash -c '
+		. "$1"
+		command() { [[ " $has " == *" $2 "* ]]; }
+		dapltest_job() { echo "dapltest transfers"; }
+		own_job() { echo "examples transfer"; }
+		main_job
+		echo "shown: ${SHOWN:-}"' test "$src/quickstart.sh" >"$dir/out" 2>&1
+	status=$?
+}
+
+has=dapltest
+job
+says '^dapltest transfers$'
+judge 'dapltest is the main job where it is installed' 0
+has=
+job
+says '^examples transfer$'
+says '^shown: an example and dat_perf$'
+silent_about 'dapltest transfers'
+judge 'programs of the project are the main job where it is not' 0
+
 limit=$(env -u TABLE_LIMIT bash -c '. "$1"; echo "$TABLE_LIMIT"' test "$src/quickstart.sh")
 echo "limit: $limit s" >"$dir/out"
 [ "$limit" -ge 1800 ] || problem="limit of $limit s"
