@@ -7,6 +7,7 @@
 
 #include "base/dat_version.h"
 #include "base/edit_distance.h"
+#include "base/forkfd.h"
 #include "fabric/fab_info.h"
 #include "fabric/fab_lib.h"
 #include "fabric/fab_ops.h"
@@ -75,8 +76,10 @@ uint8_t dofi_fab_cq_status(const struct fi_cq_err_entry *err)
 
 void dofi_fab_close(struct dofi_fab *fab)
 {
-	if (fab->eq)
+	if (fab->eq) {
+		dofi_forkfd_forget(fab->cm_fd);
 		fi_close(&fab->eq->fid);
+	}
 	if (fab->domain)
 		fi_close(&fab->domain->fid);
 	if (fab->fabric)

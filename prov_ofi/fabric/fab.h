@@ -97,6 +97,7 @@ struct dofi_fab {
 	struct fid_domain *domain;
 	struct fid_eq *eq;
 	int eq_fd;
+	int cm_fd;              /* inside the event queue (ops->cm_fd), or -1 */
 	union dofi_addr addr;   /* the IA's address, port 0 */
 	bool addr_named;        /* chosen by the user: bind to it and to nothing else */
 	union dofi_addr *addrs; /* over msgep: all addresses of the interface that the user

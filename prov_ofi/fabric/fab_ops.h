@@ -23,6 +23,9 @@ struct dofi_srq;
 struct dofi_fabric_ops {
 	/* Opens fab->fabric of fab->info. */
 	int (*open_fabric)(struct dofi_fab *fab);
+	/* Returns the descriptor inside the event queue that keeps listeners and connections of a
+	 * terminated process alive, -1: not known. NULL: there is none. */
+	int (*cm_fd)(int eq_fd);
 	/* Opens evd->cq. attr->size: what the EVD's length suggests. */
 	int (*open_cq)(struct dofi_evd *evd, struct fi_cq_attr *attr);
 	/* A shared receive context of srq->depth entries is about to be opened. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/forkfd.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "diag/diag.h"
@@ -133,8 +134,11 @@ static int fab_open_objects(struct dofi_fab *fab)
 		goto failed;
 	what = "the event queue's descriptor";
 	ret = fi_control(&fab->eq->fid, FI_GETWAIT, &fab->eq_fd);
-	if (!ret)
-		return 0;
+	if (ret)
+		goto failed;
+	if (fab->desc->ops->cm_fd)
+		fab->cm_fd = dofi_forkfd(fab->desc->ops->cm_fd(fab->eq_fd));
+	return 0;
 failed:
 	dofi_diag_object(fab, what, ret);
 	return ret;
@@ -205,7 +209,7 @@ static int fab_with_lib(struct dofi_fab *fab, const char *wanted,
 static void fab_init(struct dofi_fab *fab, const struct dofi_fabric_desc *desc)
 {
 	memset(fab, 0, sizeof(*fab));
-	fab->eq_fd = -1;
+	fab->eq_fd = fab->cm_fd = -1;
 	fab->desc = desc;
 }
 

@@ -113,6 +113,55 @@ TEST(fork, child_that_executes_a_program_does_not_keep_a_freed_qualifier)
 	free_while_a_child_lives(spawn_idle);
 }
 
+/* Forks, tells the child to the test, and waits for its death. */
+static void fork_and_wait(int fd)
+{
+	pid_t pid = fork_idle();
+
+	dt_put(fd, &pid, sizeof(pid));
+	dt_expect_byte(fd, 'x'); /* killed here */
+	end_child(pid);
+}
+
+static void listener(int fd, const void *arg)
+{
+	DAT_PSP_HANDLE psp;
+	DAT_EVD_HANDLE evd;
+	DAT_CONN_QUAL qual;
+	struct node n;
+
+	(void)arg;
+	node_open(&n);
+	evd = evd_make(&n, 8, DAT_EVD_CR_FLAG);
+	OK(dat_psp_create_any(n.ia, &qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	dt_put(fd, &qual, sizeof(qual));
+	fork_and_wait(fd);
+}
+
+TEST(fork, child_does_not_keep_a_killed_listeners_qualifier)
+{
+	struct dt_peer peer;
+	DAT_PSP_HANDLE psp;
+	DAT_EVD_HANDLE evd;
+	DAT_CONN_QUAL qual;
+	struct node n;
+	DAT_RETURN ret;
+	pid_t child;
+
+	dt_peer_start(&peer, listener, NULL);
+	dt_get(peer.fd, &qual, sizeof(qual));
+	dt_get(peer.fd, &child, sizeof(child));
+	node_open(&n);
+	evd = evd_make(&n, 8, DAT_EVD_CR_FLAG);
+	dt_peer_kill(&peer, SIGKILL);
+	ret = dat_psp_create(n.ia, qual, evd, DAT_PSP_CONSUMER_FLAG, &psp);
+	kill(child, SIGKILL);
+	OK(ret);
+	OK(dat_psp_free(psp));
+	OK(dat_evd_free(evd));
+	node_close(&n);
+}
+
 /* ---- connections ---- */
 
 /* What the listening side sends to the other one. */
@@ -130,16 +179,6 @@ static void hello_make(struct hello *h, const struct pair *p)
 
 /* Opening an adapter takes its time: a client has done it before the server waits for its request,
  * and tells it by 'o'. */
-
-/* The connection is up: forks, and waits for its death. */
-static void fork_and_wait(int fd)
-{
-	pid_t pid = fork_idle();
-
-	dt_put(fd, &pid, sizeof(pid));
-	dt_expect_byte(fd, 'x'); /* killed here */
-	end_child(pid);
-}
 
 static void server(int fd, const void *arg)
 {

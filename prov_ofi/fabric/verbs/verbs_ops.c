@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Operations of fabrics on RDMA devices with libfabric's own endpoints. */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "fabric/verbs/announce.h"
 #include "fabric/verbs/device.h"
@@ -17,6 +20,33 @@
 static int verbs_open_fabric(struct dofi_fab *fab)
 {
 	return dofi_lib.fabric(fab->info->fabric_attr, &fab->fabric, fab);
+}
+
+/* QUIRK libfabric verbs: the event queue is an epoll set that contains a descriptor of the kernel's
+ * connection manager, to which the provider moves all listeners and connections of the adapter.
+ * They outlive the process in a child that keeps it open. Its number is only found in /proc. */
+static int verbs_cm_fd(int eq_fd)
+{
+	char path[48], target[64], line[128];
+	int fd, found = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", eq_fd);
+	f = fopen(path, "re");
+	while (f && found < 0 && fgets(line, sizeof(line), f)) {
+		ssize_t len;
+
+		if (sscanf(line, "tfd: %d", &fd) != 1)
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		len = readlink(path, target, sizeof(target) - 1);
+		target[len > 0 ? len : 0] = '\0';
+		if (strstr(target, "/rdma_cm"))
+			found = fd;
+	}
+	if (f)
+		fclose(f);
+	return found;
 }
 
 static int verbs_prepare_srq(struct dofi_srq *srq)
@@ -155,6 +185,7 @@ static void verbs_adapt_atomic(const struct dofi_fab *fab, const struct dofi_dto
 
 const struct dofi_fabric_ops dofi_verbs_ops = {
 	.open_fabric = verbs_open_fabric,
+	.cm_fd = verbs_cm_fd,
 	.open_cq = dofi_device_open_cq,
 	.prepare_srq = verbs_prepare_srq,
 	.register_mr = dofi_device_register_mr,
