@@ -43,7 +43,7 @@ int dofi_queue_resize(struct dofi_queue *q, uint32_t limit, uint32_t iov)
 	q->dto = dto;
 	q->capacity = slots;
 	q->limit = limit;
-	q->iov = iov;
+	q->iov = (uint8_t)iov;
 	q->sent = q->sent - head;
 	q->tail = n;
 	q->rewind_base += head;

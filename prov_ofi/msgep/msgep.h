@@ -244,14 +244,14 @@ struct msgep_tx {
 	bool revoked;        /* the data that it reads has been revoked */
 	bool silent;         /* only its failure is reported: an immediate frame
 			      * follows */
+	uint8_t count;       /* of its segments */
+	uint16_t transfers;  /* reads: parts in progress on the bulk endpoint */
 	uint64_t data;       /* completion data */
 	uint64_t operand[2]; /* of an atomic operation */
 	uint64_t remote;
-	uint32_t key;
 	uint64_t total, done; /* bytes; done: put into frames, or received (read) */
-	int err;              /* reads: code for which it was refused */
-	uint32_t transfers;   /* reads: parts in progress on the bulk endpoint */
-	uint32_t count;
+	uint32_t key;
+	int err; /* reads: code for which it was refused */
 	union {
 		struct iovec iov[MSGEP_IOV_INLINE];
 		struct iovec *list; /* the caller's, if there are more */
@@ -331,70 +331,70 @@ struct msgep_ep {
 	struct msgep_cq_direct *cq_direct; /* of the lock holder; NULL: it reads no
 					    * queue */
 	_Atomic int state;                 /* enum msgep_state */
+	uint32_t frames;                   /* of requests, committed since the beginning */
 	struct msgep_auth auth;
 
 	/* sending: requests not entirely in frames; requests that wait for an acknowledgement; for
 	 * data */
 	struct msgep_txq txq, unacked, reads;
 	uint64_t acked;                  /* as counted by the peer */
-	uint32_t frames;                 /* of requests, committed since the beginning */
 	struct msgep_inflight *inflight; /* ring, which grows up to MSGEP_INFLIGHT_MAX */
 	uint32_t inflight_capacity, inflight_head, inflight_tail;
+	uint32_t nak;                 /* code for which a write was refused, not reported yet */
 	_Atomic uint64_t complete_at; /* end of the first inflight entry, with MSGEP_INFLIGHT_ANY;
 				       * 0: none */
 	/* answering */
 	struct msgep_target_read *target_reads; /* ring, which grows up to MSGEP_TARGET_READS */
 	uint32_t target_read_capacity, target_read_head, target_read_tail;
+	uint32_t key; /* of the write that is arriving */
 	/* Entries of target_reads whose data the peer may be pulling. They, and the keys there,
 	 * change with mr_lock held for reading, so a holder for writing may read them. */
 	uint64_t granted;
 	uint64_t done, reported; /* requests that want an acknowledgement */
-	uint32_t nak;            /* code for which a write was refused, not reported yet */
 	_Atomic bool pending;    /* some of the above waits for room in a channel */
 
 	/* receiving */
-	struct msgep_recv *rxq;
-	uint32_t rx_capacity, rx_most, rx_head, rx_tail; /* the ring grows up to rx_most */
-	struct msgep_recv cur; /* of the message or write that is arriving */
 	bool in_message, in_write;
-	bool after_write; /* the last request was a write: an immediate frame may
-			   * follow */
-	uint64_t remote;  /* of the write: address of the next byte */
-	uint32_t key;
+	bool after_write;     /* the last request was a write: an immediate frame may
+			       * follow */
 	bool refused;         /* everything after a refused request is dropped */
+	bool has_data;        /* the message that is arriving */
 	_Atomic bool failed;  /* the peer violated the protocol */
 	_Atomic bool aborted; /* the event queue has been woken to process the end */
+	struct msgep_recv *rxq;
+	uint32_t rx_capacity, rx_most, rx_head, rx_tail; /* the ring grows up to rx_most */
+	/* Of the message that is arriving; with has_claimed_rx, assigned by the SRX to one that
+	 * waited (srx->lock). */
+	struct msgep_recv cur;
+	uint64_t remote; /* of the write that is arriving: address of the next byte */
 	uint64_t received, expected, data;
 	uint64_t messages;      /* number that has arrived */
 	uint64_t cma_bytes;     /* bytes pulled from the peer's memory in one call */
 	_Atomic uint32_t order; /* see proto_rx.c */
-	bool has_data;
-	_Atomic bool stalled;         /* a message waits for a receive */
-	struct msgep_recv claimed_rx; /* assigned by the SRX while it waited */
+	_Atomic bool stalled;   /* a message waits for a receive */
 	bool has_claimed_rx, waits_for_srx;
+	bool doorbell_pending; /* its doorbell has not been rung: the attempt failed */
 	struct dofi_list srx_link;
 
 	struct msgep_bulk_queue bulk;
 	uint32_t reads_at; /* the read that the next answer belongs to */
 
 	/* connection manager (eq->lock) */
+	int sock; /* of the handshake; -1: none */
 	struct msgep_event *reserved[MSGEP_EP_EVENTS];
-	int sock;                      /* of the handshake; -1: none */
 	struct dofi_list checked_link; /* in eq->checked_eps; event_lock */
 	union dofi_addr local, peer;   /* with ports */
 	uint8_t dscp;                  /* of its packets; the side that connects chooses it */
 	bool has_qual;
+	bool has_ready_number; /* it has been added to ready_pair */
+	bool closing;          /* it is not added any more */
+	uint32_t ready_number;
 	uint64_t qual; /* part of the name of a listener's unix socket, with the
 			* port */
 	void *cm;
 
-	bool doorbell_pending; /* its doorbell has not been rung: the attempt failed */
-
 	struct msgep_ready *ready_pair; /* counts it; NULL: none */
 	struct msgep_ready *ready;      /* the same if it announces it; NULL: it is polled */
-	bool has_ready_number;          /* it has been added there */
-	bool closing;                   /* it is not added any more */
-	uint32_t ready_number;
 
 	/* transport */
 	_Atomic int broken;    /* positive FI_* code: the connection cannot go on */
@@ -709,9 +709,9 @@ struct msgep_mr *msgep_mr_hold(struct msgep_domain *domain, uint32_t key);
 /* proto_read.c: revokes what was granted of the region. Caller holds mr_lock for writing. */
 void msgep_revoke_key(struct msgep_ep *ep, uint32_t key);
 
-/* srx.c: takes a buffer for the message that waits at ep; false: ep has been queued. Caller holds
- * ep->lock. */
-bool msgep_srx_claim(struct msgep_srx *srx, struct msgep_ep *ep, struct msgep_recv *out);
+/* srx.c: takes a buffer, ep->cur, for the message that waits at ep; false: ep has been queued.
+ * Caller holds ep->lock. */
+bool msgep_srx_claim(struct msgep_srx *srx, struct msgep_ep *ep);
 /* The endpoint is being closed; a buffer that it has not used returns to the queue. */
 void msgep_srx_detach(struct msgep_srx *srx, struct msgep_ep *ep);
 

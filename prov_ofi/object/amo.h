@@ -68,14 +68,14 @@ enum dofi_amo_state {
 /* Of an EP. */
 struct dofi_ep_amo {
 	bool on;                   /* those of the IA */
-	uint16_t port;             /* of the peer, 0: it executes none; cm_lock, ep->lock */
-	uint64_t token;            /* of the connection, 0: none; cm_lock */
 	_Atomic bool refused;      /* an operation of the peer was: it gets no further socket */
+	uint16_t port;             /* of the peer, 0: it executes none; cm_lock, ep->lock */
+	uint32_t depth;            /* of the queue, without the operation handed over */
+	uint64_t token;            /* of the connection, 0: none; cm_lock */
 	struct dofi_amo_sock *out; /* for operations of this EP, amo->lock and ep->lock to close */
 	struct dofi_amo_sock *in;  /* for those of the peer; amo->lock */
 	struct dofi_dto *dto;      /* the operation that is handed over, NULL: none; ep->lock */
 	_Atomic uint8_t state;     /* enum dofi_amo_state */
-	uint32_t depth;            /* of the queue, without that operation */
 	uint32_t next;             /* position after the last operation, rewinds included */
 };
 

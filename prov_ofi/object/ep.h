@@ -189,8 +189,8 @@ struct dofi_queue {
 	_Atomic uint32_t rewind_base; /* positions consumed before the last rewind */
 	bool failed;                  /* an operation was reported as failed; lock of the EVD */
 	_Atomic bool waiting;         /* sent != tail, for readers without ep->lock */
+	uint8_t iov;                  /* segments that each slot takes */
 	struct dofi_msg_prefixes prefixes; /* one per slot, where messages have prefixes */
-	uint32_t iov;                      /* segments that each slot takes */
 };
 
 enum { DOFI_ANNOUNCED_NOTHING, DOFI_ANNOUNCED_KEY, DOFI_ANNOUNCED_IMMED };
@@ -216,8 +216,8 @@ struct dofi_ep {
 	struct dofi_evd *conn_evd;           /* may belong to another IA: see dofi_ep_conn_evd */
 	uint32_t conn_life;
 	bool has_recv_evd, has_req_evd;
-	struct dofi_streams streams;            /* as counted in the models of the EVDs; cm_lock */
 	bool recv_unsignalled, req_unsignalled; /* counted in evd->unsignalled_streams */
+	struct dofi_streams streams;            /* as counted in the models of the EVDs; cm_lock */
 	struct dofi_queue rq, sq;
 	struct dofi_srq *srq; /* source of receives; rq is empty */
 	struct {
@@ -247,7 +247,8 @@ struct dofi_ep {
 	struct dofi_ep_slot *counts;
 	uint64_t qual; /* qualifier of the last connection; active side */
 	bool active;
-	DAT_QOS qos; /* of the connection, from its first attempt on */
+	bool ud_over; /* the exchange has been reported; cm_lock */
+	DAT_QOS qos;  /* of the connection, from its first attempt on */
 	union dofi_addr local, remote;
 	uint16_t local_port, remote_port;
 	uint8_t priv[DOFI_CM_MAX]; /* private data: the local one while an attempt may be
@@ -272,7 +273,6 @@ struct dofi_ep {
 	} attempt;                            /* of the active side, while it is pending; cm_lock */
 	struct dofi_ud *ud;        /* datagram endpoint (object/ud.h); NULL: another; ep->lock */
 	struct dofi_ep *ud_for;    /* this EP is an exchange of that one; NULL: none; cm_lock */
-	bool ud_over;              /* the exchange has been reported; cm_lock */
 	struct dofi_list exchange; /* ud->exchanges of `ud_for`; cm_lock */
 	const void *probe;         /* the connect call that probes the peer's host; cm_lock */
 

@@ -47,11 +47,10 @@ void dofi_log(enum dofi_log_level level, const char *fmt, ...)
 	(void)fmt;
 }
 
-bool msgep_srx_claim(struct msgep_srx *srx, struct msgep_ep *e, struct msgep_recv *out)
+bool msgep_srx_claim(struct msgep_srx *srx, struct msgep_ep *e)
 {
 	(void)srx;
 	(void)e;
-	(void)out;
 	return false;
 }
 

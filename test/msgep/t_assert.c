@@ -18,7 +18,6 @@ static struct msgep_domain domain;
 static struct msgep_ep ep;
 static struct msgep_srx srx;
 static struct msgep_cq cq;
-static struct msgep_recv buffer;
 
 static void access_unlocked(void)
 {
@@ -36,7 +35,7 @@ static void revoke_reading(void)
 
 static void claim_unlocked(void)
 {
-	msgep_srx_claim(&srx, &ep, &buffer);
+	msgep_srx_claim(&srx, &ep);
 }
 
 /* Holds a lock, but another one. */

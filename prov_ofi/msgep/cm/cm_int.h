@@ -98,7 +98,8 @@ struct msgep_cm_conn {
 	struct dofi_list link, end_link;
 	enum msgep_cm_state state;
 	int fd;
-	uint32_t watched; /* events in cm->epfd, 0: not in it */
+	uint32_t watched;     /* events in cm->epfd, 0: not in it */
+	unsigned int redials; /* client: attempts so far */
 	struct dofi_timer timer;
 	uint64_t started;
 	const struct msgep_transport *transport;
@@ -112,20 +113,20 @@ struct msgep_cm_conn {
 	uint8_t dscp;    /* of a request */
 	/* connection of the transport that carries messages (cm_route.c); 0: the socket */
 	uint64_t route;
-	uint64_t peer_mark;           /* of a request: the client's end on the route */
-	struct msgep_domain *domain;  /* with a route */
-	bool routed;                  /* counted in cm->n_routed */
-	bool gone;                    /* the client has gone */
-	unsigned int redials, resets; /* client: attempts so far, and those that were reset */
-	bool bye_received;            /* (L) the peer's last message is in `in` */
-	bool eof;                     /* (L) nothing more can be read */
-	int in_fd;                    /* received with the message, -1: none */
-	int out_fd;                   /* to be passed and then closed, -1: none */
+	uint64_t peer_mark;          /* of a request: the client's end on the route */
+	struct msgep_domain *domain; /* with a route */
+	bool routed;                 /* counted in cm->n_routed */
+	bool gone;                   /* the client has gone */
+	bool bye_received;           /* (L) the peer's last message is in `in` */
+	bool eof;                    /* (L) nothing more can be read */
+	bool lost;                   /* data has been missing for too long */
+	uint8_t resets;              /* client: attempts that were reset */
+	int in_fd;                   /* received with the message, -1: none */
+	int out_fd;                  /* to be passed and then closed, -1: none */
 	struct msgep_cm_bufs *bufs;
 	uint64_t path_check_since, next_probe; /* start of the check; interval to the next probe */
 	uint64_t stalled_since;        /* work is pending and has made no progress since then */
 	uint64_t missing_since;        /* the peer's counts show lost data since then; 0: no */
-	bool lost;                     /* data has been missing for too long */
 	struct dofi_grace_timer grace; /* while the report of the end is delayed */
 	uint64_t owner_checked;        /* last probe for a process that has the peer's socket */
 	uint64_t vanished_since;       /* since when no process has it, 0: not known */

@@ -62,7 +62,7 @@ ALWAYS_INLINE void ep_describe(struct msgep_tx *tx, const struct order *o)
 	tx->done = 0;
 	tx->err = 0;
 	tx->transfers = 0;
-	tx->count = (uint32_t)o->count;
+	tx->count = (uint8_t)o->count;
 	if (o->count == 1) {
 		tx->iov[0] = *o->iov;
 		tx->total = o->iov->iov_len;

@@ -134,7 +134,7 @@ bool msgep_claim_receive(struct msgep_ep *ep)
 {
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (ep->srx)
-		return msgep_srx_claim(ep->srx, ep, &ep->cur);
+		return msgep_srx_claim(ep->srx, ep);
 	if (ep->rx_head == ep->rx_tail) {
 		atomic_store_explicit(&ep->stalled, true, memory_order_relaxed);
 		return false;

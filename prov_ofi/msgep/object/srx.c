@@ -22,7 +22,7 @@ static bool srx_make_slot(struct msgep_srx *srx)
 			      UINT32_MAX);
 }
 
-bool msgep_srx_claim(struct msgep_srx *srx, struct msgep_ep *ep, struct msgep_recv *out)
+bool msgep_srx_claim(struct msgep_srx *srx, struct msgep_ep *ep)
 {
 	bool got = true;
 
@@ -30,11 +30,10 @@ bool msgep_srx_claim(struct msgep_srx *srx, struct msgep_ep *ep, struct msgep_re
 	dofi_lock(&srx->lock);
 	if (ep->has_claimed_rx) {
 		srx->taken++;
-		*out = ep->claimed_rx;
 		ep->has_claimed_rx = false;
 	} else if (srx->head != srx->tail) {
 		srx->taken++;
-		*out = srx->ring[srx->head++ & (srx->capacity - 1)];
+		ep->cur = srx->ring[srx->head++ & (srx->capacity - 1)];
 	} else {
 		got = false;
 		atomic_store(&ep->stalled, true);
@@ -53,7 +52,7 @@ static void srx_give_waiting(struct msgep_srx *srx, const struct msgep_recv *rec
 
 	DOFI_ASSERT_LOCKED(&srx->lock);
 	ep->waits_for_srx = false;
-	ep->claimed_rx = *recv;
+	ep->cur = *recv;
 	ep->has_claimed_rx = true;
 	atomic_store(&ep->stalled, false);
 	if (ep->transport->touch)
@@ -69,9 +68,9 @@ void msgep_srx_detach(struct msgep_srx *srx, struct msgep_ep *ep)
 	ep->waits_for_srx = false;
 	/* As if it had never been taken. */
 	if (ep->has_claimed_rx && !dofi_list_empty(&srx->waiting))
-		srx_give_waiting(srx, &ep->claimed_rx);
+		srx_give_waiting(srx, &ep->cur);
 	else if (ep->has_claimed_rx && srx_make_slot(srx))
-		srx->ring[--srx->head & (srx->capacity - 1)] = ep->claimed_rx;
+		srx->ring[--srx->head & (srx->capacity - 1)] = ep->cur;
 	ep->has_claimed_rx = false;
 	dofi_unlock(&srx->lock);
 }

@@ -312,21 +312,20 @@ struct pair_conn {
 	bool requested_bulk;
 	bool peer_wants;       /* net->lock */
 	bool sent_token;       /* net->lock */
-	struct dofi_list want; /* net->wanted; net->lock */
-	uint64_t wanted_at;    /* when the peer was sent a request for a token;
-				* net->lock */
-	uint16_t peer_port;    /* of the passive side's listener */
 	bool had_bulk;         /* one that closed when nothing was in transit */
 	_Atomic bool lost;     /* one closed with data: none is sent or awaited any more */
 	bool reserved_carry;   /* the next packet to be committed is in bulk->carry */
+	bool ended;            /* the peer's last message has arrived */
+	struct dofi_list want; /* net->wanted; net->lock */
+	uint64_t wanted_at;    /* when the peer was sent a request for a token;
+				* net->lock */
 	struct pair_path by_pair, by_bulk;
 	struct dofi_list keep; /* net->kept; net->leaf */
-	uint32_t n_out;
 	uint64_t next_out;
 	struct pair_transfer *out[PAIR_TRANSFERS];
-
-	bool ended; /* the peer's last message has arrived */
-	uint32_t final[MSGEP_CHANNELS];
+	uint32_t n_out;
+	uint16_t peer_port;             /* of the passive side's listener */
+	uint32_t final[MSGEP_CHANNELS]; /* once `ended` */
 };
 
 /* Authorizes one libfabric connection by a peer. */
