@@ -151,6 +151,7 @@ struct rdm_packet {
 	struct rdm_conn *conn; /* of send packets */
 	struct rdm_hdr *hdr;
 	void *desc;
+	struct fid_mr *mr; /* while it is posted, if it is fetched: rdm_net.register_above */
 	uint32_t len;
 	uint8_t state;
 	bool credit, large;
@@ -299,7 +300,9 @@ struct rdm_net {
 	uint32_t copied; /* largest message that the provider copies rather than
 			  * fetches (rendezvous); 0: unknown */
 	bool register_packets;
-	bool fd_may_miss; /* the queue's descriptor may miss an arrival */
+	uint32_t register_above; /* longer packets are registered while they are posted;
+				  * UINT32_MAX: none, see rdm_register_fetched */
+	bool fd_may_miss;        /* the queue's descriptor may miss an arrival */
 	int timer_fd;
 	uint64_t timer_due; /* 0: not armed */
 	bool found_any;     /* the last poll found something; see rdm_may_sleep */
@@ -402,6 +405,9 @@ int rdm_add_slab(struct rdm_net *net, uint32_t count, size_t bytes, size_t lead,
 		 struct rdm_packet **pool);
 struct rdm_packet *rdm_packet_get(struct rdm_conn *conn);
 void rdm_packet_free(struct rdm_net *net, struct rdm_packet *packet);
+/* Until rdm_packet_free; before a packet longer than register_above is posted. */
+int rdm_register_fetched(struct rdm_net *net, struct rdm_packet *packet, uint32_t bytes,
+			 uint64_t access);
 /* A received packet has been consumed: its buffer is posted again, if it is needed. */
 void rdm_packet_return(struct rdm_net *net, struct rdm_packet *packet);
 /* The same for a packet that a connection held. */

@@ -136,8 +136,11 @@ static bool large_post_one(struct rdm_net *net)
 	packet = large_pop(net);
 	if (!packet)
 		return false;
-	ret = fi_trecv(net->ep, packet->hdr, b->size, packet->desc, FI_ADDR_UNSPEC, RDM_LARGE_TAG,
-		       0, &packet->context);
+	ret = b->size > net->register_above ? rdm_register_fetched(net, packet, b->size, FI_RECV)
+					    : 0;
+	if (!ret)
+		ret = fi_trecv(net->ep, packet->hdr, b->size, packet->desc, FI_ADDR_UNSPEC,
+			       RDM_LARGE_TAG, 0, &packet->context);
 	if (ret) {
 		rdm_packet_free(net, packet);
 		b->post_full = true;

@@ -154,6 +154,19 @@ static struct fi_info *rdm_select_info(struct fi_info *all)
 	return all;
 }
 
+/* QUIRK libfabric>=1.18 rxm: registers what it fetches, at both ends, and leaves it registered if
+ * the peer dies meanwhile (rxm_handle_comp_error in rxm_cq.c, 2.1), so that the domain is never
+ * closed. In the mode FI_MR_LOCAL, which it supports and tcp does not demand, it takes the
+ * registrations of its user: this library makes and closes them. */
+static void rdm_register_what_is_fetched(struct rdm_net *net)
+{
+	if (dofi_fab_older(net->domain->fabric->fab, 1, 18) ||
+	    !strstr(net->inner.info->fabric_attr->prov_name, "tcp;ofi_rxm"))
+		return;
+	net->inner.info->domain_attr->mr_mode |= FI_MR_LOCAL;
+	net->register_above = 0;
+}
+
 static uint32_t rdm_depth(size_t size)
 {
 	return size && size < DEPTH_MAX ? (uint32_t)size : DEPTH_MAX;
@@ -238,6 +251,8 @@ static int rdm_open_ep_at_port(struct rdm_net *net, const char **what)
 	ret = rdm_find_copy_limit(net);
 	if (ret)
 		return ret;
+	if (net->register_above != UINT32_MAX)
+		net->register_above = net->copied;
 	rdm_enlarge_packets(net);
 	rdm_avoid_fetching(net);
 	*what = "fi_enable";
@@ -335,6 +350,7 @@ int rdm_open(struct msgep_domain *domain)
 	net->domain = domain;
 	msgep_inner_init(&net->inner);
 	net->timer_fd = -1;
+	net->register_above = UINT32_MAX;
 	net->window = (uint32_t)dofi_param(DOFI_NUM_PACKET_WINDOW);
 	dofi_list_init(&net->unused);
 	dofi_list_init(&net->closed);
@@ -347,6 +363,7 @@ int rdm_open(struct msgep_domain *domain)
 		goto failed;
 	if (rdm_constrained_requested(domain->fabric->fab))
 		rdm_constrained_start(net);
+	rdm_register_what_is_fetched(net);
 	rdm_large_init(net);
 	ret = rdm_open_inner(net, &what);
 	if (!ret) {

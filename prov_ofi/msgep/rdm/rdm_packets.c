@@ -21,24 +21,50 @@
 _Static_assert(sizeof(struct rdm_hdr) == RDM_HDR, "header of a packet");
 _Static_assert(sizeof(struct msgep_frame) == 40, "header of a frame");
 
-static int rdm_register_slab(struct rdm_net *net, struct rdm_slab *slab)
+static int rdm_register(struct rdm_net *net, void *memory, size_t bytes, uint64_t access,
+			struct fid_mr **mr)
 {
 	static _Atomic uint64_t next_key;
 	int ret;
 
-	ret = fi_mr_reg(net->inner.domain, slab->memory, slab->bytes, FI_SEND | FI_RECV, 0,
-			atomic_fetch_add(&next_key, 1), 0, &slab->mr, NULL);
+	ret = fi_mr_reg(net->inner.domain, memory, bytes, access, 0, atomic_fetch_add(&next_key, 1),
+			0, mr, NULL);
 	if (ret) {
-		dofi_diag_memory(net->domain->fabric->fab, slab->bytes, ret);
+		*mr = NULL;
+		dofi_diag_memory(net->domain->fabric->fab, bytes, ret);
 		return ret;
 	}
 	if (net->inner.info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
-		ret = fi_mr_bind(slab->mr, &net->ep->fid, 0);
+		ret = fi_mr_bind(*mr, &net->ep->fid, 0);
 		if (!ret)
-			ret = fi_mr_enable(slab->mr);
-		if (ret)
-			fi_close(&slab->mr->fid);
+			ret = fi_mr_enable(*mr);
+		if (ret) {
+			fi_close(&(*mr)->fid);
+			*mr = NULL;
+		}
 	}
+	return ret;
+}
+
+static void rdm_close_mr(struct fid_mr **mr)
+{
+	if (*mr)
+		fi_close(&(*mr)->fid);
+	*mr = NULL;
+}
+
+/* For one transfer: the peer that fetches it learns the key, and the next user of the packet may be
+ * another one. Of exactly the message, at whose beginning it reads. */
+int rdm_register_fetched(struct rdm_net *net, struct rdm_packet *packet, uint32_t bytes,
+			 uint64_t access)
+{
+	int ret;
+
+	if (packet->mr)
+		return 0;
+	ret = rdm_register(net, packet->hdr, bytes, access, &packet->mr);
+	if (!ret)
+		packet->desc = fi_mr_desc(packet->mr);
 	return ret;
 }
 
@@ -60,7 +86,7 @@ int rdm_add_slab(struct rdm_net *net, uint32_t count, size_t bytes, size_t lead,
 	if (!slab->packets || !slab->memory)
 		goto failed;
 	if (net->register_packets) {
-		ret = rdm_register_slab(net, slab);
+		ret = rdm_register(net, slab->memory, slab->bytes, FI_SEND | FI_RECV, &slab->mr);
 		if (ret)
 			goto failed;
 	}
@@ -106,9 +132,9 @@ int rdm_packets_add(struct rdm_net *net)
 void rdm_packets_close_mrs(struct rdm_net *net)
 {
 	for (struct rdm_slab *slab = net->slabs; slab; slab = slab->next) {
-		if (slab->mr)
-			fi_close(&slab->mr->fid);
-		slab->mr = NULL;
+		rdm_close_mr(&slab->mr);
+		for (uint32_t i = 0; i < slab->count; i++)
+			rdm_close_mr(&slab->packets[i].mr);
 	}
 }
 
@@ -156,6 +182,11 @@ void rdm_packet_free(struct rdm_net *net, struct rdm_packet *packet)
 		    (void *)packet);
 	if (packet->large && packet->state >= RDM_PACKET_RESERVED)
 		net->large.sending--;
+	if (packet->mr) {
+		/* What is copied next needs none. */
+		packet->desc = NULL;
+		rdm_close_mr(&packet->mr);
+	}
 	packet->state = RDM_PACKET_FREE;
 	packet->conn = NULL;
 	packet->next = *pool;
@@ -167,9 +198,13 @@ void rdm_post(struct rdm_net *net)
 	while (net->posted + net->held < net->want_rx && net->posted < net->post_max &&
 	       !net->post_full && net->pool) {
 		struct rdm_packet *packet = rdm_pop(net);
-		ssize_t ret = fi_recv(net->ep, packet->hdr, net->packet_size, packet->desc,
-				      FI_ADDR_UNSPEC, &packet->context);
+		ssize_t ret = 0;
 
+		if (net->packet_size > net->register_above)
+			ret = rdm_register_fetched(net, packet, net->packet_size, FI_RECV);
+		if (!ret)
+			ret = fi_recv(net->ep, packet->hdr, net->packet_size, packet->desc,
+				      FI_ADDR_UNSPEC, &packet->context);
 		if (ret) {
 			rdm_packet_free(net, packet);
 			net->post_full = true;
@@ -260,6 +295,11 @@ static ssize_t rdm_post_packet(struct rdm_net *net, struct rdm_packet *packet)
 
 	if (net->constrained.on && rdm_constrained_refuse(net))
 		return -FI_EAGAIN;
+	if (packet->len > net->register_above) {
+		ret = rdm_register_fetched(net, packet, packet->len, FI_SEND);
+		if (ret)
+			return ret;
+	}
 	packet->state = RDM_PACKET_SENDING;
 	if (packet->large)
 		ret = fi_tsend(net->ep, packet->hdr, packet->len, packet->desc,
