@@ -69,7 +69,7 @@ static void answer(struct soak_thread *t, struct soak_ep *e, DAT_CR_HANDLE cr, u
 	if (rl_random(&t->seed) % 20 == 0) {
 		/* The generation ends at once: nothing was sent in it. */
 		RD_OK(rd_reject(cr));
-		e->gen = gen;
+		e->gen = e->rejected_gen = gen;
 		e->my_end->mine = e->my_end->graceful = e->my_end->failed = false;
 		e->my_end->sent = 0;
 		e->my_end->gen = e->gen;
@@ -83,12 +83,14 @@ static void answer(struct soak_thread *t, struct soak_ep *e, DAT_CR_HANDLE cr, u
 
 /*
  * The library repeats an attempt that the fabric has refused, for lack of resources here. Then the
- * accept of the first request has failed, or will.
+ * accept of the first request has failed, or will, or its rejection has not been sent.
  */
 static bool is_repeated(struct soak_ep *e, uint32_t gen)
 {
 	if (!(soak_kinds & (SOAK_FDS | SOAK_MEMORY)) || gen != e->gen)
 		return false;
+	if (e->phase == SP_IDLE && e->rejected_gen == gen)
+		return e->their_end->gen < gen || e->their_end->failed;
 	if (e->phase == SP_IDLE)
 		return e->my_end->gen == gen && e->my_end->failed;
 	e->repeated = true;
@@ -143,8 +145,9 @@ static void handle_request(struct soak_thread *t, const DAT_EVENT *ev)
 	if (soak_kinds & (SOAK_KILL | SOAK_FDS | SOAK_MEMORY)) {
 		/* Requests of attempts that have failed, or of a process that was killed. */
 		RL_CHECK(priv[1] > t->ep[priv[0]].gen && priv[1] >= t->waiting_gen[priv[0]],
-			 "a request for generation %u after %u, while %u waits", priv[1],
-			 t->ep[priv[0]].gen, t->waiting_gen[priv[0]]);
+			 "a request for generation %u after %u, while %u waits, %u was rejected",
+			 priv[1], t->ep[priv[0]].gen, t->waiting_gen[priv[0]],
+			 t->ep[priv[0]].rejected_gen);
 		if (t->waiting[priv[0]])
 			RD_OK(rd_reject(t->waiting[priv[0]]));
 	} else {

@@ -133,6 +133,7 @@ struct soak_ep {
 	bool rejected;          /* by the peer */
 	bool failed;            /* the attempt to connect has failed */
 	bool repeated;          /* ... or will fail: the peer repeats it */
+	uint32_t rejected_gen;  /* whose request this side has rejected */
 	DAT_CR_HANDLE accepted; /* in SP_RETRY, passive side */
 	uint64_t ended_at;
 	uint32_t ended_round; /* of the thread */
