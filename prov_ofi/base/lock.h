@@ -91,10 +91,7 @@ static inline void dofi_lock_init(struct dofi_lock *l)
 
 DOFI_LOCK_INLINE bool dofi_trylock(struct dofi_lock *l)
 {
-	uint32_t seen = 0;
-
-	return atomic_compare_exchange_strong_explicit(&l->taken, &seen, 1, memory_order_acquire,
-						       memory_order_relaxed);
+	return !atomic_exchange_explicit(&l->taken, 1, memory_order_acquire);
 }
 
 DOFI_LOCK_INLINE void dofi_lock(struct dofi_lock *l)

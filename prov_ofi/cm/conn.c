@@ -16,6 +16,7 @@
 #include "data/cq.h"
 #include "fabric/fab_ops.h"
 #include "object/ep.h"
+#include "object/ep_state.h"
 #include "object/srq.h"
 
 static struct dofi_slab slab = DOFI_SLAB_INIT(struct dofi_conn, 64, NULL);
@@ -176,6 +177,7 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	dofi_lock(&ep->lock);
 	conn->shut = true;
 	ep->conn = NULL;
+	dofi_ep_set_quotas(ep);
 	dofi_unlock(&ep->lock);
 	conn->ep = NULL;
 	dofi_amo_detach(ep);

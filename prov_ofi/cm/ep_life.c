@@ -41,7 +41,7 @@ int dofi_queue_resize(struct dofi_queue *q, uint32_t limit, uint32_t iov)
 	dofi_msg_prefixes_free(&q->prefixes);
 	free(q->dto);
 	q->dto = dto;
-	q->capacity = slots;
+	q->mask = slots - 1;
 	q->limit = limit;
 	q->iov = (uint8_t)iov;
 	q->sent = q->sent - head;

@@ -13,6 +13,7 @@
 #include "data/dto_submit.h"
 #include "msgep/cm/cm.h"
 #include "object/deferred_work.h"
+#include "object/ep_state.h"
 #include "object/progress_wakeup.h"
 
 /* Position of the operation, from the beginning of the connection. */
@@ -110,6 +111,7 @@ ssize_t dofi_amo_post(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *d
 	ep->amo.next = amo_position(ep) + 1;
 	ep->amo.depth = ep->sq.depth;
 	ep->sq.depth = 0;
+	dofi_ep_set_quotas(ep);
 	if (!flush)
 		amo_start(ep);
 	return 0;
@@ -136,6 +138,7 @@ static void amo_finish(struct dofi_ep *ep, uint8_t status)
 	/* After a failure nothing is handed over any more. */
 	if (status == DAT_DTO_SUCCESS)
 		ep->sq.depth = ep->amo.depth;
+	dofi_ep_set_quotas(ep);
 	dofi_dto_finish(dto, status);
 	dofi_dto_submit_queue(ep, &ep->sq);
 }

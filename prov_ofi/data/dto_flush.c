@@ -97,7 +97,7 @@ static void dto_forget_queue(struct dofi_ep *ep, struct dofi_queue *q, struct do
 		if (dto->kind == DOFI_BIND)
 			dofi_rmr_bind_over(dto->rmr, dto->window);
 	}
-	for (uint32_t i = 0; q->dto && i < q->capacity; i++)
+	for (uint32_t i = 0; q->dto && i <= q->mask; i++)
 		atomic_store(&q->dto[i].state, DOFI_DTO_FREE);
 	if (ep->srq && q == &ep->rq)
 		dofi_srq_forget(ep);

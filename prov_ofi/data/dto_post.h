@@ -6,9 +6,7 @@
 #include "base/inline.h"
 #include "base/probe.h"
 #include "data/dto_submit.h"
-
-/* Local write implies local read: programs send from memory registered for writing only. */
-#define DOFI_READABLE (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
+#include "object/ep_state.h"
 
 /* Counts a posted operation that is neither send, write, read nor receive. */
 static __attribute__((noinline)) void dto_count_other(struct dofi_ep_slot *slot,
@@ -51,7 +49,7 @@ ALWAYS_INLINE void dofi_dto_count(struct dofi_ep_slot *slot, enum dofi_dto_kind 
 ALWAYS_INLINE void dofi_dto_append(struct dofi_ep *ep, struct dofi_queue *q, uint32_t tail,
 				   struct dofi_dto *dto, enum dofi_dto_kind kind,
 				   DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-				   enum dofi_dto_state state)
+				   uint64_t length, enum dofi_dto_state state)
 {
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	DOFI_ASSERT(dofi_queue_count(q) < q->limit, "EP %p: tail %u, head %u, limit %u", (void *)ep,
@@ -64,60 +62,53 @@ ALWAYS_INLINE void dofi_dto_append(struct dofi_ep *ep, struct dofi_queue *q, uin
 	dto->flags = (uint16_t)flags;
 	dto->status = DAT_DTO_ERR_FLUSHED;
 	dto->solicited = dto->shared = false;
+	dto->length = length;
 	atomic_store_explicit(&dto->state, state, memory_order_release);
 	atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
-	dofi_dto_count(ep->counts, kind, dto->length);
-	DOFI_PROBE4(post, ep, kind, dto->cookie.as_64, dto->length);
+	dofi_dto_count(ep->counts, kind, length);
+	DOFI_PROBE4(post, ep, kind, cookie.as_64, length);
 	if (kind == DOFI_SEND || kind == DOFI_WRITE)
-		dofi_evd_posted(ep->req_evd, dto->length);
+		dofi_evd_posted(ep->req_evd, length);
 }
 
 /* Ordinary operations have one segment of nonzero length, no flag except the one that suppresses
  * the event, a connected EP and no waiting operation: the latency of short messages includes every
  * instruction for them. All others, errors above all, are left to data/dto.c without side
  * effects. */
-ALWAYS_INLINE bool dofi_dto_is_ordinary(enum dofi_dto_kind kind, DAT_COUNT n,
-					const DAT_LMR_TRIPLET *seg, DAT_COMPLETION_FLAGS flags)
+ALWAYS_INLINE bool dofi_dto_flags_are_ordinary(enum dofi_dto_kind kind, DAT_COMPLETION_FLAGS flags)
 {
-	return n == 1 && seg &&
-	       (kind == DOFI_RECV ? !flags : !(flags & ~DAT_COMPLETION_SUPPRESS_FLAG));
+	return kind == DOFI_RECV ? !flags : !(flags & ~DAT_COMPLETION_SUPPRESS_FLAG);
 }
 
 /* True if the queue has a free slot and the operation may go to the fabric at once. */
 ALWAYS_INLINE bool dofi_dto_goes_at_once(struct dofi_ep *ep, struct dofi_queue *q, uint32_t tail,
 					 enum dofi_dto_kind kind)
 {
-	const struct dofi_conn *conn = ep->conn;
-	uint32_t count = dofi_queue_holds(q, tail);
-
-	if (ep->state != DAT_EP_STATE_CONNECTED || !conn || conn->shut)
-		return false;
-	if (q->sent != tail || count >= q->limit || count >= q->depth)
-		return false;
-	return !dofi_dto_fenced(ep, kind, 0);
+	DOFI_ASSERT(q->quota == dofi_ep_quota(ep, q), "EP %p: quota %u, not %u", (void *)ep,
+		    q->quota, dofi_ep_quota(ep, q));
+	return q->sent == tail && dofi_queue_holds(q, tail) < q->quota &&
+	       !dofi_dto_fenced(ep, kind, 0);
 }
 
-ALWAYS_INLINE bool dofi_dto_take_segment(struct dofi_ep *ep, struct dofi_dto *dto,
-					 enum dofi_dto_kind kind, const DAT_LMR_TRIPLET *seg)
+/* Finds the memory of the segment, as dto_take_segments in data/dto.c. */
+ALWAYS_INLINE bool dofi_dto_take_segment(struct dofi_ep *ep, enum dofi_dto_kind kind,
+					 const DAT_LMR_TRIPLET *seg, struct dofi_segment *s)
 {
-	DAT_MEM_PRIV_FLAGS need = kind == DOFI_RECV || kind == DOFI_READ
-					  ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG
-					  : DOFI_READABLE;
-	const struct dofi_region *r = dofi_region_find(&ep->obj.ia->lmrs, seg->lmr_context);
-	uint64_t len = seg->segment_length;
+	DAT_LMR_CONTEXT context = seg->lmr_context;
+	const struct dofi_region *r = dofi_region_at(&ep->obj.ia->lmrs, context);
+	bool writes = kind == DOFI_RECV || kind == DOFI_READ;
 
+	if (!dofi_region_is_valid(r, context))
+		return false;
+	s->len = seg->segment_length;
 	/* For requests one comparison also rejects length 0. */
-	if (kind == DOFI_RECV ? !len : len - 1 >= ep->max_size)
+	if (kind == DOFI_RECV ? !s->len : s->len - 1 >= ep->max_size)
 		return false;
-	if (!r || !(r->priv & need) || r->pz != ep->pz ||
-	    !dofi_region_covers(r, seg->virtual_address, len))
+	if ((writes ? r->writable : r->readable) != ep->pz ||
+	    !dofi_region_covers(r, seg->virtual_address, s->len))
 		return false;
-	dto->pz = ep->pz;
-	dto->desc[0] = r->desc;
-	dto->iov[0].iov_base = (void *)(uintptr_t)(seg->virtual_address + r->bias);
-	dto->iov[0].iov_len = len;
-	dto->iov_count = 1;
-	dto->length = len;
+	s->base = (void *)(uintptr_t)(seg->virtual_address + r->bias);
+	s->desc = r->desc;
 	return true;
 }
 
@@ -132,27 +123,37 @@ ALWAYS_INLINE bool dofi_dto_take_target(struct dofi_dto *dto, enum dofi_dto_kind
 	return true;
 }
 
-/* Posts an ordinary operation. False: it is none. Caller holds ep->lock. */
+/* Posts an operation of one segment if it is ordinary and, with cq_external_lock, the lock of the
+ * EVD is free. False: it must be posted in another way. Caller holds ep->lock. */
 ALWAYS_INLINE bool dofi_dto_post_ordinary(struct dofi_ep *ep, enum dofi_dto_kind kind,
 					  const DAT_LMR_TRIPLET *seg, DAT_DTO_COOKIE cookie,
 					  DAT_COMPLETION_FLAGS flags, const DAT_RMR_TRIPLET *remote)
 {
 	struct dofi_queue *q = kind == DOFI_RECV ? &ep->rq : &ep->sq;
 	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
-	struct dofi_dto *dto = dofi_queue_at(q, tail);
+	struct dofi_segment s;
+	struct dofi_dto *dto;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (!dofi_ep_max_iov(ep, kind) || !dofi_dto_goes_at_once(ep, q, tail, kind) ||
-	    !dofi_dto_take_segment(ep, dto, kind, seg))
+	if (!dofi_dto_flags_are_ordinary(kind, flags) ||
+	    (kind != DOFI_RECV && !dofi_ep_max_iov(ep, kind)) ||
+	    !dofi_dto_goes_at_once(ep, q, tail, kind) || !dofi_dto_take_segment(ep, kind, seg, &s))
+		return false;
+	dto = dofi_queue_at(q, tail);
+	if (kind != DOFI_RECV && kind != DOFI_SEND &&
+	    !dofi_dto_take_target(dto, kind, s.len, remote))
+		return false;
+	if (ep->cq_external_lock && !dofi_trylock(&dofi_dto_evd(ep, kind)->lock))
 		return false;
 	if (kind == DOFI_RECV)
 		dto->memory = seg->lmr_context;
-	else if (kind != DOFI_SEND && !dofi_dto_take_target(dto, kind, seg->segment_length, remote))
-		return false;
+	dto->desc[0] = s.desc;
+	dto->iov[0].iov_base = s.base;
+	dto->iov[0].iov_len = s.len;
+	dto->iov_count = 1;
 	dto->inv_key = 0;
-	dofi_dto_append(ep, q, tail, dto, kind, cookie, flags, DOFI_DTO_POSTED);
-	dofi_dto_submit_one(ep, q, tail, dto, kind, true,
-			    kind == DOFI_SEND ? dofi_cq_data_conn_id(ep) : 0);
+	dofi_dto_append(ep, q, tail, dto, kind, cookie, flags, s.len, DOFI_DTO_POSTED);
+	dofi_dto_submit_one(ep, q, dto, kind, &s, kind == DOFI_SEND ? dofi_cq_data_conn_id(ep) : 0);
 	return true;
 }
 

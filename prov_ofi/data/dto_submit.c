@@ -25,8 +25,12 @@ static void dto_bind_now(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_d
 	dofi_dto_report_done(ep, q);
 }
 
-void dofi_dto_refused(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret)
+void dofi_dto_refused(struct dofi_ep *ep, struct dofi_queue *q, ssize_t ret)
 {
+	struct dofi_dto *dto = dofi_queue_at(q, q->sent);
+
+	dofi_evd_leave(dofi_dto_evd(ep, dto->kind), ep->cq_external_lock);
+	atomic_store_explicit(&q->waiting, true, memory_order_release);
 	atomic_store_explicit(&dto->state, DOFI_DTO_QUEUED, memory_order_release);
 	if (dofi_kind_fetches(dto->kind))
 		ep->reads_started--;
@@ -52,7 +56,7 @@ static inline bool dto_submit_next(struct dofi_ep *ep, struct dofi_queue *q)
 		dto_bind_now(ep, q, dto);
 		return true;
 	}
-	return dofi_dto_submit_any(ep, q, q->sent, dto, dto->kind);
+	return dofi_dto_submit_any(ep, q, dto, dto->kind);
 }
 
 /* False: some must keep waiting for completions. */

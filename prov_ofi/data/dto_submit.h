@@ -36,51 +36,60 @@ static inline bool dofi_dto_may_submit(const struct dofi_ep *ep, const struct do
 	       ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
 }
 
-/* Handles a refusal of the fabric. Any error except EAGAIN means that the connection has ended;
- * ending it flushes the waiting operations. */
-void dofi_dto_refused(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret);
+/* Handles a refusal of the operation at q->sent by the fabric. Any error except EAGAIN means that
+ * the connection has ended; ending it flushes the waiting operations. Releases the lock of the EVD
+ * if cq_external_lock is set. */
+void dofi_dto_refused(struct dofi_ep *ep, struct dofi_queue *q, ssize_t ret);
 
-/* Hands the operation at position `pos`, which need not wait, to the fabric. Its state is
- * DOFI_DTO_POSTED already: another thread may read its completion during the call. `single`: it has
- * one segment; `data` is the completion data of a message. False: it was refused. Caller holds
- * ep->lock. */
-ALWAYS_INLINE bool dofi_dto_submit_one(struct dofi_ep *ep, struct dofi_queue *q, uint32_t pos,
-				       struct dofi_dto *dto, enum dofi_dto_kind kind, bool single,
-				       uint64_t data)
+/* The EVD on which operations of the kind complete. */
+ALWAYS_INLINE struct dofi_evd *dofi_dto_evd(const struct dofi_ep *ep, enum dofi_dto_kind kind)
 {
-	struct dofi_evd *evd = kind == DOFI_RECV ? ep->recv_evd : ep->req_evd;
+	return kind == DOFI_RECV ? ep->recv_evd : ep->req_evd;
+}
+
+/* Hands the operation at q->sent, which need not wait, to the fabric. Its state is DOFI_DTO_POSTED
+ * already: another thread may read its completion during the call. `only`: its only segment; NULL:
+ * it has another number of them. `data` is the completion data of a message. False: it was refused.
+ * Caller holds ep->lock and, with cq_external_lock, the lock of the EVD, which is released. */
+ALWAYS_INLINE bool dofi_dto_submit_one(struct dofi_ep *ep, struct dofi_queue *q,
+				       struct dofi_dto *dto, enum dofi_dto_kind kind,
+				       const struct dofi_segment *only, uint64_t data)
+{
 	struct fid_ep *fid = ep->conn->fid;
 	ssize_t ret;
 
 	if (dofi_kind_fetches(kind))
 		ep->reads_started++;
-	dofi_evd_enter(evd, ep->cq_external_lock);
 	if (kind == DOFI_RECV)
-		ret = dofi_fab_recv(ep, fid, dto, single);
+		ret = dofi_fab_recv(ep, fid, dto, only);
 	else if (kind == DOFI_SEND)
-		ret = dofi_fab_send(ep, fid, dto, single, data);
+		ret = dofi_fab_send(ep, fid, dto, only, data);
 	else if (kind == DOFI_WRITE_IMMED)
 		ret = dofi_fab_write_immed(ep, fid, dto);
 	else if (kind >= DOFI_FETCH_ADD)
 		ret = dofi_fab_atomic(ep, fid, dto);
 	else
-		ret = dofi_fab_rdma(ep, fid, dto, single, kind);
-	dofi_evd_leave(evd, ep->cq_external_lock);
-	if (!ret) {
-		q->sent = pos + 1;
-		return true;
+		ret = dofi_fab_rdma(ep, fid, dto, only, kind);
+	if (DOFI_UNLIKELY(ret)) {
+		dofi_dto_refused(ep, q, ret);
+		return false;
 	}
-	dofi_dto_refused(ep, dto, ret);
-	atomic_store_explicit(&q->waiting, true, memory_order_release);
-	return false;
+	q->sent++;
+	if (ep->cq_external_lock)
+		dofi_unlock(&dofi_dto_evd(ep, kind)->lock);
+	return true;
 }
 
 /* The same for an operation with any number of segments, which is queued. */
-ALWAYS_INLINE bool dofi_dto_submit_any(struct dofi_ep *ep, struct dofi_queue *q, uint32_t pos,
+ALWAYS_INLINE bool dofi_dto_submit_any(struct dofi_ep *ep, struct dofi_queue *q,
 				       struct dofi_dto *dto, enum dofi_dto_kind kind)
 {
+	struct dofi_segment first = { dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0] };
+
+	if (ep->cq_external_lock)
+		dofi_lock(&dofi_dto_evd(ep, kind)->lock);
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
-	return dofi_dto_submit_one(ep, q, pos, dto, kind, dto->iov_count == 1,
+	return dofi_dto_submit_one(ep, q, dto, kind, dto->iov_count == 1 ? &first : NULL,
 				   kind == DOFI_SEND ? dofi_cq_data_msg(ep, dto) : 0);
 }
 

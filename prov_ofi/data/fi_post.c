@@ -3,6 +3,28 @@
 #include "data/amo.h"
 #include "data/fi_post.h"
 
+ssize_t dofi_fab_recv_msg(struct fid_ep *fid, struct dofi_dto *dto)
+{
+	struct fi_msg msg = dofi_fab_msg(dto);
+
+	return fi_recvmsg(fid, &msg, FI_COMPLETION);
+}
+
+ssize_t dofi_fab_send_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
+			  uint64_t data)
+{
+	struct fi_msg msg = dofi_fab_msg(dto);
+
+	if (dofi_cq_data_is_announced(ep, data)) {
+		ssize_t ret = ep->obj.ia->fab.desc->ops->announce(fid, dto);
+
+		if (ret)
+			return ret;
+	}
+	msg.data = data;
+	return fi_sendmsg(fid, &msg, data ? FI_COMPLETION | FI_REMOTE_CQ_DATA : FI_COMPLETION);
+}
+
 ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
 	const struct dofi_fab *fab = &ep->obj.ia->fab;

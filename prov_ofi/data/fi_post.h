@@ -8,67 +8,59 @@
 #include "fabric/fab_ops.h"
 #include "object/ep.h"
 
-/* A message of one segment uses the short calls: on devices the others cost more and copy small
- * messages twice. `single` is a constant in some callers. */
-static inline __attribute__((always_inline)) ssize_t dofi_fab_recv(const struct dofi_ep *ep,
-								   struct fid_ep *fid,
-								   struct dofi_dto *dto,
-								   bool single)
-{
-	struct fi_msg msg;
+/* The only segment of an operation. Its members are in registers when the operation has just been
+ * described: the compiler would load them again from there. */
+struct dofi_segment {
+	void *base;
+	size_t len;
+	void *desc;
+};
 
+/* Uses the call that describes the receive in a structure. */
+ssize_t dofi_fab_recv_msg(struct fid_ep *fid, struct dofi_dto *dto);
+
+/* An operation of one segment (`only`, else NULL) uses the short calls: on devices the others cost
+ * more and copy small messages twice. */
+ALWAYS_INLINE ssize_t dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid,
+				    struct dofi_dto *dto, const struct dofi_segment *only)
+{
 	if (ep->has_msg_prefix)
 		return ep->obj.ia->fab.desc->ops->recv_prefixed(fid, &ep->rq.prefixes,
 								(size_t)(dto - ep->rq.dto), dto);
-	if (single)
-		return fi_recv(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
-			       FI_ADDR_UNSPEC, &dto->ctx);
-	msg = dofi_fab_msg(dto);
-	return fi_recvmsg(fid, &msg, FI_COMPLETION);
+	if (only)
+		return fi_recv(fid, only->base, only->len, only->desc, FI_ADDR_UNSPEC, &dto->ctx);
+	return dofi_fab_recv_msg(fid, dto);
 }
 
-static inline __attribute__((always_inline)) ssize_t dofi_fab_send(const struct dofi_ep *ep,
-								   struct fid_ep *fid,
-								   struct dofi_dto *dto,
-								   bool single, uint64_t data)
-{
-	struct fi_msg msg;
+/* Uses the call that describes the message in a structure. */
+ssize_t dofi_fab_send_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
+			  uint64_t data);
 
+ALWAYS_INLINE ssize_t dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid,
+				    struct dofi_dto *dto, const struct dofi_segment *only,
+				    uint64_t data)
+{
 	if (ep->has_msg_prefix)
 		return ep->obj.ia->fab.desc->ops->send_prefixed(
 			fid, &ep->sq.prefixes, (size_t)(dto - ep->sq.dto), dto, data);
-	if (single && !data)
-		return fi_send(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
-			       FI_ADDR_UNSPEC, &dto->ctx);
-	if (dofi_cq_data_is_announced(ep, data)) {
-		ssize_t ret = ep->obj.ia->fab.desc->ops->announce(fid, dto);
-
-		if (ret)
-			return ret;
-	}
-	msg = dofi_fab_msg(dto);
-	msg.data = data;
-	return fi_sendmsg(fid, &msg, data ? FI_COMPLETION | FI_REMOTE_CQ_DATA : FI_COMPLETION);
+	if (only && DOFI_LIKELY(!data))
+		return fi_send(fid, only->base, only->len, only->desc, FI_ADDR_UNSPEC, &dto->ctx);
+	return dofi_fab_send_msg(ep, fid, dto, data);
 }
 
 /* Uses the calls that describe the operation in a structure. */
 ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
 
-static inline __attribute__((always_inline)) ssize_t dofi_fab_rdma(const struct dofi_ep *ep,
-								   struct fid_ep *fid,
-								   struct dofi_dto *dto,
-								   bool single,
-								   enum dofi_dto_kind kind)
+ALWAYS_INLINE ssize_t dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid,
+				    struct dofi_dto *dto, const struct dofi_segment *only,
+				    enum dofi_dto_kind kind)
 {
-	void *base = dto->iov[0].iov_base;
-	size_t len = dto->iov[0].iov_len;
-
-	if (!single)
+	if (!only)
 		return dofi_fab_rdma_msg(ep, fid, dto);
 	if (kind == DOFI_READ)
-		return fi_read(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,
-			       dto->remote_key, &dto->ctx);
-	return fi_write(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,
+		return fi_read(fid, only->base, only->len, only->desc, FI_ADDR_UNSPEC,
+			       dto->remote_addr, dto->remote_key, &dto->ctx);
+	return fi_write(fid, only->base, only->len, only->desc, FI_ADDR_UNSPEC, dto->remote_addr,
 			dto->remote_key, &dto->ctx);
 }
 

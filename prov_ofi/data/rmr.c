@@ -240,8 +240,7 @@ static int rmr_open_window(struct dofi_window *w, uint64_t address, const struct
 	r->base = w->zero_based ? 0 : address;
 	r->bias = w->zero_based ? address : 0;
 	r->length = w->triplet.segment_length;
-	r->priv = w->priv;
-	r->pz = w->rmr->pz;
+	dofi_region_set_rights(r, w->rmr->pz, w->priv);
 	r->desc = fi_mr_desc(w->mr);
 	r->lmr = NULL;
 	r->window = w;

@@ -62,13 +62,13 @@ struct dofi_dto {
 				 * endpoint (msgep/fid/cq.c) */
 	struct dofi_ep *ep;
 	DAT_DTO_COOKIE cookie;
-	_Atomic uint8_t state;
 	uint8_t kind;
 	uint8_t status; /* DAT_DTO_COMPLETION_STATUS, once done */
 	bool solicited; /* receive: the sender requested notification */
 	bool shared;    /* receive posted to an SRQ */
-	uint8_t iov_count;
 	uint16_t flags; /* DAT_COMPLETION_FLAGS of the post */
+	_Atomic uint8_t state;
+	uint32_t iov_count;
 	union {
 		uint32_t inv_key; /* send: key to invalidate; receive: invalidated */
 		uint32_t immed;   /* immediate data, sent or received */
@@ -105,7 +105,7 @@ struct dofi_dto {
 			struct dofi_window *window; /* not opened yet, or NULL */
 		};
 	};
-	struct dofi_pz *pz; /* of the segments; NULL: none */
+	struct dofi_pz *pz; /* of the segments, NULL: none; if posted before the EP was connected */
 	/* Up to DOFI_IOV_INLINE segments. desc is before iov: both first entries usually share a
 	 * line. */
 	void *desc[DOFI_IOV_INLINE];
@@ -179,12 +179,13 @@ static inline void dofi_msg_prefixes_free(struct dofi_msg_prefixes *w)
 }
 
 struct dofi_queue {
-	struct dofi_dto *dto; /* ring of `capacity` slots, a power of two; NULL: unused */
-	uint32_t capacity;
-	uint32_t limit; /* max_recv_dtos or max_request_dtos */
+	struct dofi_dto *dto; /* ring of slots, as many as a power of two; NULL: unused */
+	uint32_t mask;        /* that power minus 1 */
+	uint32_t limit;       /* max_recv_dtos or max_request_dtos */
 	_Atomic uint32_t tail;
 	uint32_t sent;
 	uint32_t depth; /* maximum that the fabric may have at a time */
+	uint32_t quota; /* the same for posts that hand over at once (dofi_ep_set_quotas) */
 	_Atomic uint32_t head;
 	_Atomic uint32_t rewind_base; /* positions consumed before the last rewind */
 	bool failed;                  /* an operation was reported as failed; lock of the EVD */
@@ -302,7 +303,7 @@ static inline __attribute__((always_inline)) DAT_COUNT dofi_ep_max_iov(const str
 
 static inline struct dofi_dto *dofi_queue_at(const struct dofi_queue *q, uint32_t pos)
 {
-	return &q->dto[pos & (q->capacity - 1)];
+	return &q->dto[pos & q->mask];
 }
 
 static inline uint32_t dofi_queue_count(const struct dofi_queue *q)

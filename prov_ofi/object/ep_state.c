@@ -26,10 +26,33 @@ static const struct transition *ep_find_transition(DAT_EP_STATE state, enum dofi
 	return NULL;
 }
 
+uint32_t dofi_ep_quota(const struct dofi_ep *ep, const struct dofi_queue *q)
+{
+	if (ep->state != DAT_EP_STATE_CONNECTED || !ep->conn || ep->conn->shut ||
+	    (q == &ep->rq && !ep->max_iov[DOFI_RECV]))
+		return 0;
+	return q->limit < q->depth ? q->limit : q->depth;
+}
+
+void dofi_ep_set_quotas(struct dofi_ep *ep)
+{
+	DOFI_ASSERT_LOCKED(&ep->lock);
+	ep->rq.quota = dofi_ep_quota(ep, &ep->rq);
+	ep->sq.quota = dofi_ep_quota(ep, &ep->sq);
+}
+
+static void ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state)
+{
+	ep->state = state;
+	ep->counts->state = (uint8_t)state;
+	dofi_ep_set_quotas(ep);
+}
+
 void dofi_ep_state_init(struct dofi_ep *ep)
 {
 	ep->state = DAT_EP_STATE_UNCONNECTED;
 	ep->counts->state = DAT_EP_STATE_UNCONNECTED;
+	ep->rq.quota = ep->sq.quota = 0;
 }
 
 bool dofi_ep_transit_locked(struct dofi_ep *ep, enum dofi_ep_event event)
@@ -45,8 +68,7 @@ bool dofi_ep_transit_locked(struct dofi_ep *ep, enum dofi_ep_event event)
 			 (int)event, (int)ep->state);
 		return false;
 	}
-	ep->state = t->after;
-	ep->counts->state = (uint8_t)t->after;
+	ep_set_state(ep, t->after);
 	return true;
 }
 
@@ -64,7 +86,6 @@ void dofi_ep_state_destroy(struct dofi_ep *ep)
 {
 	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	dofi_lock(&ep->lock);
-	ep->state = DAT_EP_STATE_DISCONNECTED;
-	ep->counts->state = DAT_EP_STATE_DISCONNECTED;
+	ep_set_state(ep, DAT_EP_STATE_DISCONNECTED);
 	dofi_unlock(&ep->lock);
 }

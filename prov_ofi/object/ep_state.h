@@ -14,6 +14,7 @@
 #include "base/dat_version.h"
 
 struct dofi_ep;
+struct dofi_queue;
 
 /* ep_state.def states when they happen. */
 enum dofi_ep_event {
@@ -38,5 +39,11 @@ bool dofi_ep_transit(struct dofi_ep *ep, enum dofi_ep_event event);
 /* The EP is being destroyed, from whatever state: nothing can be posted or submitted any more.
  * Caller holds cm_lock and has invalidated the handle. */
 void dofi_ep_state_destroy(struct dofi_ep *ep);
+
+/* Most operations of the queue that the fabric may have at a time if the EP is connected, can hand
+ * over and takes operations of one segment; else 0. */
+uint32_t dofi_ep_quota(const struct dofi_ep *ep, const struct dofi_queue *q);
+/* Sets the quotas of both queues, after a change of what they depend on. Caller holds ep->lock. */
+void dofi_ep_set_quotas(struct dofi_ep *ep);
 
 #endif

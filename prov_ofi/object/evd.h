@@ -19,6 +19,7 @@
 
 #include <stdbool.h>
 
+#include "base/inline.h"
 #include "base/lock.h"
 #include "object/ia.h"
 
@@ -159,7 +160,7 @@ static inline void dofi_evd_moved(struct dofi_evd *evd, uint64_t bytes)
 
 static inline void dofi_evd_posted(struct dofi_evd *evd, uint64_t bytes)
 {
-	if (bytes >= DOFI_LONG_COPY)
+	if (DOFI_UNLIKELY(bytes >= DOFI_LONG_COPY))
 		atomic_fetch_add_explicit(&evd->bytes_posted, bytes, memory_order_relaxed);
 }
 

@@ -11,8 +11,11 @@
 #define CHUNK (1u << DOFI_LMR_CHUNK_BITS)
 #define FIRST_CAPACITY 64u
 
+/* What slots of even and of odd index lead to if they have no region. */
+static struct dofi_region vacant[2] = { { .context = 1 }, { .context = 0 } };
+
 /* Slots of a table without regions; never written. */
-static struct dofi_lmr_slots none = { .slot = { NULL } };
+static struct dofi_lmr_slots none = { .mask = 1, .slot = { &vacant[0], &vacant[1] } };
 
 void dofi_lmr_table_init(struct dofi_lmr_table *t)
 {
@@ -56,15 +59,17 @@ static bool lmr_table_grow(struct dofi_lmr_table *t)
 	struct dofi_lmr_slots *former = atomic_load(&t->slots), *wider;
 	uint32_t capacity = former == &none ? FIRST_CAPACITY : (former->mask + 1) * 2;
 
-	wider = calloc(1, sizeof(*wider) + capacity * sizeof(wider->slot[0]));
+	wider = malloc(sizeof(*wider) + capacity * sizeof(wider->slot[0]));
 	if (!wider)
 		return false;
 	wider->mask = capacity - 1;
 	wider->former = former;
+	for (uint32_t i = 0; i < capacity; i++)
+		atomic_init(&wider->slot[i], &vacant[i & 1]);
 	for (uint32_t i = 0; i <= former->mask; i++) {
 		struct dofi_region *r = atomic_load(&former->slot[i]);
 
-		if (r)
+		if (r != &vacant[i & 1])
 			atomic_init(&wider->slot[r->reserved & wider->mask], r);
 	}
 	atomic_store_explicit(&t->slots, wider, memory_order_release);
@@ -91,7 +96,7 @@ static bool lmr_table_choose(struct dofi_lmr_table *t, struct dofi_lmr_slots *s,
 	do {
 		if (!lmr_table_unpredictable(t, context))
 			return false;
-	} while (!*context || atomic_load(&s->slot[*context & s->mask]));
+	} while (!*context || atomic_load(&s->slot[*context & s->mask]) != &vacant[*context & 1]);
 	return true;
 }
 
@@ -102,7 +107,7 @@ struct dofi_region *dofi_region_insert(struct dofi_lmr_table *t, uint32_t *conte
 
 	pthread_mutex_lock(&t->lock);
 	if (t->live == DOFI_LMR_MAX ||
-	    ((t->live + 1) * 2 > atomic_load(&t->slots)->mask + 1 && !lmr_table_grow(t)))
+	    ((t->live + 1) * 2 > atomic_load(&t->slots)->mask && !lmr_table_grow(t)))
 		goto out;
 	s = atomic_load(&t->slots);
 	if (!lmr_table_choose(t, s, context))
@@ -111,11 +116,20 @@ struct dofi_region *dofi_region_insert(struct dofi_lmr_table *t, uint32_t *conte
 	if (!r)
 		goto out;
 	r->reserved = *context;
+	atomic_store_explicit(&r->context, ~*context, memory_order_relaxed);
 	atomic_store_explicit(&s->slot[*context & s->mask], r, memory_order_release);
 	t->live++;
 out:
 	pthread_mutex_unlock(&t->lock);
 	return r;
+}
+
+void dofi_region_set_rights(struct dofi_region *r, struct dofi_pz *pz, DAT_MEM_PRIV_FLAGS priv)
+{
+	r->priv = priv;
+	r->pz = pz;
+	r->readable = priv & DOFI_READABLE ? pz : NULL;
+	r->writable = priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG ? pz : NULL;
 }
 
 void dofi_region_open(struct dofi_region *r, uint32_t context)
@@ -131,7 +145,8 @@ bool dofi_region_has_desc(struct dofi_lmr_table *t, const void *desc)
 	for (uint32_t i = 0; i < t->used && !found; i++) {
 		const struct dofi_region *r = &t->chunk[i >> DOFI_LMR_CHUNK_BITS][i & (CHUNK - 1)];
 
-		found = atomic_load_explicit(&r->context, memory_order_acquire) && r->desc == desc;
+		found = atomic_load_explicit(&r->context, memory_order_acquire) == r->reserved &&
+			r->desc == desc;
 	}
 	pthread_mutex_unlock(&t->lock);
 	return found;
@@ -141,13 +156,14 @@ void dofi_region_remove(struct dofi_lmr_table *t, struct dofi_region *r, uint32_
 {
 	struct dofi_lmr_slots *s;
 
-	atomic_store(&r->context, 0);
+	atomic_store(&r->context, ~context);
 	while (atomic_load(&t->held))
 		sched_yield();
 	pthread_mutex_lock(&t->lock);
 	t->live--;
 	s = atomic_load(&t->slots);
-	atomic_store_explicit(&s->slot[context & s->mask], NULL, memory_order_release);
+	atomic_store_explicit(&s->slot[context & s->mask], &vacant[context & 1],
+			      memory_order_release);
 	r->next_free = t->free;
 	t->free = r;
 	pthread_mutex_unlock(&t->lock);

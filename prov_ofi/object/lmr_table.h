@@ -7,7 +7,9 @@
  * the array doubles, the index has one bit more.
  *
  * Readers take no lock: regions never move, former arrays are kept, and a context is valid only
- * while it equals `context` of the region found.
+ * while it equals `context` of the region found. Regions that are not valid, and slots without a
+ * region, have a context that differs in bit 0 from all that lead there, so that one comparison
+ * suffices.
  */
 #ifndef DOFI_LMR_TABLE_H
 #define DOFI_LMR_TABLE_H
@@ -18,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/dat_version.h"
+#include "base/inline.h"
 #include "base/lock.h"
 
 #define DOFI_LMR_CHUNK_BITS 10
@@ -25,12 +28,15 @@
 #define DOFI_LMR_MAX ((DOFI_LMR_CHUNKS << DOFI_LMR_CHUNK_BITS) - 2)
 #define DOFI_LMR_NUMBERS 64
 
+/* Local write implies local read: programs send from memory registered for writing only. */
+#define DOFI_READABLE (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
+
 struct dofi_lmr;
 struct dofi_pz;
 struct dofi_window;
 
 struct dofi_region {
-	_Atomic uint32_t context; /* 0: not valid */
+	_Atomic uint32_t context; /* the complement of `reserved`: not valid */
 	uint32_t reserved;        /* its context, also before the region is opened */
 	struct dofi_region *next_free;
 	uint64_t base; /* first address in triplets (zero-based: 0) */
@@ -38,6 +44,9 @@ struct dofi_region {
 	uint64_t bias; /* real address = address in the triplet + bias */
 	DAT_MEM_PRIV_FLAGS priv;
 	struct dofi_pz *pz;
+	/* `pz` if local operations may read the memory, and if they may write it; else NULL. A post
+	 * compares it with the PZ of its EP, which is never NULL while that is connected. */
+	struct dofi_pz *readable, *writable;
 	void *desc;                 /* libfabric's local descriptor */
 	struct dofi_lmr *lmr;       /* owner: an LMR, */
 	struct dofi_window *window; /* or the window of an RMR (object/rmr.h) */
@@ -61,25 +70,32 @@ struct dofi_lmr_table {
 	uint32_t numbers[DOFI_LMR_NUMBERS];
 };
 
-static inline struct dofi_region *dofi_region_find(struct dofi_lmr_table *t, uint32_t context)
+/* Returns the only region that may have the context. */
+ALWAYS_INLINE struct dofi_region *dofi_region_at(struct dofi_lmr_table *t, uint32_t context)
 {
 	const struct dofi_lmr_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
-	struct dofi_region *r =
-		atomic_load_explicit(&s->slot[context & s->mask], memory_order_acquire);
 
-	if (!r || !context)
-		return NULL;
-	if (atomic_load_explicit(&r->context, memory_order_acquire) != context)
-		return NULL;
-	return r;
+	return atomic_load_explicit(&s->slot[context & s->mask], memory_order_acquire);
+}
+
+ALWAYS_INLINE bool dofi_region_is_valid(const struct dofi_region *r, uint32_t context)
+{
+	return atomic_load_explicit(&r->context, memory_order_acquire) == context;
+}
+
+static inline struct dofi_region *dofi_region_find(struct dofi_lmr_table *t, uint32_t context)
+{
+	struct dofi_region *r = dofi_region_at(t, context);
+
+	return dofi_region_is_valid(r, context) ? r : NULL;
 }
 
 /* True if the region contains the whole range; `address` as in triplets. */
 static inline bool dofi_region_covers(const struct dofi_region *r, uint64_t address, uint64_t len)
 {
-	uint64_t offset = address - r->base;
+	uint64_t end;
 
-	return offset <= r->length && len <= r->length - offset;
+	return !__builtin_add_overflow(address - r->base, len, &end) && end <= r->length;
 }
 
 /* True: the region is valid and is not removed before dofi_region_release, which the caller must
@@ -104,6 +120,8 @@ void dofi_lmr_table_free(struct dofi_lmr_table *t);
 /* Allocates a region and its context, which is not valid yet. NULL: no memory, no random number, or
  * too many regions. */
 struct dofi_region *dofi_region_insert(struct dofi_lmr_table *t, uint32_t *context);
+/* Sets the rights that local operations have. */
+void dofi_region_set_rights(struct dofi_region *r, struct dofi_pz *pz, DAT_MEM_PRIV_FLAGS priv);
 /* Makes the context valid. */
 void dofi_region_open(struct dofi_region *r, uint32_t context);
 /* True if a region has this descriptor. Slow: for error handling. */

@@ -125,8 +125,7 @@ static DAT_RETURN mr_open_region(struct dofi_ia *ia, struct dofi_lmr *lmr)
 	r->base = lmr->zero_based ? 0 : lmr->address;
 	r->bias = lmr->zero_based ? lmr->address : 0;
 	r->length = lmr->length;
-	r->priv = lmr->priv;
-	r->pz = lmr->pz;
+	dofi_region_set_rights(r, lmr->pz, lmr->priv);
 	r->lmr = lmr;
 	r->window = NULL;
 	dofi_region_open(r, lmr->context);

@@ -33,15 +33,19 @@ struct dofi_obj {
 /* Memory of the objects of each kind (object/kinds.c). */
 extern struct dofi_slab dofi_slabs[DOFI_KINDS];
 
-/* Check for the hot path: the registry has already loaded the provider through the handle. */
+/* Check of the handle that has selected this provider: any libdat has loaded `provider` through it,
+ * so it is not NULL. One load and one comparison. */
+static inline bool dofi_obj_is_live(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
+{
+	const struct dofi_obj *obj = handle;
+
+	return atomic_load_explicit(&obj->magic, memory_order_relaxed) == DOFI_OBJ_MAGIC(type);
+}
+
+/* The same; NULL: it is not. */
 static inline struct dofi_obj *dofi_obj_live(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 {
-	struct dofi_obj *obj = handle;
-
-	if (!obj || ((uintptr_t)obj & 7) ||
-	    atomic_load_explicit(&obj->magic, memory_order_relaxed) != DOFI_OBJ_MAGIC(type))
-		return NULL;
-	return obj;
+	return dofi_obj_is_live(handle, type) ? handle : NULL;
 }
 
 /* Full check for handles that did not select the provider: NULL unless the object belongs to this

@@ -64,11 +64,11 @@ static int verbs_prepare_ep(struct dofi_conn *conn, struct dofi_ep *ep, struct f
 
 	if (ret || !fab->has_msg_prefix)
 		return ret;
-	ret = dofi_msg_prefixes_alloc(fab, &ep->rq.prefixes, ep->rq.limit ? ep->rq.capacity : 0,
+	ret = dofi_msg_prefixes_alloc(fab, &ep->rq.prefixes, ep->rq.limit ? ep->rq.mask + 1 : 0,
 				      true);
 	return ret ? ret
 		   : dofi_msg_prefixes_alloc(fab, &ep->sq.prefixes,
-					     ep->sq.limit ? ep->sq.capacity : 0, true);
+					     ep->sq.limit ? ep->sq.mask + 1 : 0, true);
 }
 
 /* A device that closes a queue pair loses the SRQ buffer that it was filling. If the queue pair is
