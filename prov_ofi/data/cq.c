@@ -287,13 +287,13 @@ static __attribute__((noinline)) bool cq_complete_error(struct dofi_evd *evd)
 	return true;
 }
 
-unsigned int dofi_cq_process(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, ssize_t n)
+unsigned int dofi_cq_process(struct dofi_evd *evd, ssize_t n)
 {
 	DOFI_ASSERT_LOCKED(&evd->lock);
 	if (n <= 0)
 		return n == -FI_EAVAIL && cq_complete_error(evd) ? 1 : 0;
 	for (ssize_t i = 0; i < n; i++)
-		cq_complete(evd, &entry[i]);
+		cq_complete(evd, &evd->entry[i]);
 	return (unsigned int)n;
 }
 

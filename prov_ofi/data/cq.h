@@ -10,23 +10,22 @@
  * consecutive reads has filled it. */
 #define DOFI_CQ_HITS 4
 
-/* Processes the result of a CQ read; `n` is the return value of fi_cq_read. */
-unsigned int dofi_cq_process(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, ssize_t n);
+/* Processes the result of dofi_cq_read. Caller holds evd->lock. */
+unsigned int dofi_cq_process(struct dofi_evd *evd, ssize_t n);
 
-/* Reads one batch of evd->cq, which is not NULL; returns the result of fi_cq_read. Inline, since a
- * polling program usually reads an empty CQ. Caller holds evd->lock. */
-static inline __attribute__((always_inline)) ssize_t dofi_cq_read(struct dofi_evd *evd,
-								  struct fi_cq_data_entry *entry)
+/* Reads one batch of evd->cq, which is not NULL, into evd->entry; returns the result of fi_cq_read.
+ * Inline, since a polling program usually reads an empty CQ. Caller holds evd->lock. */
+ALWAYS_INLINE ssize_t dofi_cq_read(struct dofi_evd *evd)
 {
-	size_t most = evd->batch;
-	ssize_t n = fi_cq_read(evd->cq, entry, most);
+	ssize_t n = fi_cq_read(evd->cq, evd->entry, evd->batch);
 
 	DOFI_ASSERT_LOCKED(&evd->lock);
-	if (n != (ssize_t)most) {
+	if (n == evd->batch) {
+		if (evd->full_batches < DOFI_CQ_HITS && ++evd->full_batches == DOFI_CQ_HITS)
+			evd->batch = DOFI_CQ_BATCH;
+	} else if (DOFI_UNLIKELY(evd->full_batches)) {
 		evd->full_batches = 0;
 		evd->batch = evd->min_batch;
-	} else if (++evd->full_batches == DOFI_CQ_HITS) {
-		evd->batch = DOFI_CQ_BATCH;
 	}
 	return n;
 }
@@ -34,13 +33,9 @@ static inline __attribute__((always_inline)) ssize_t dofi_cq_read(struct dofi_ev
 /* Reads one batch into the ring; returns the number of entries read. Caller holds evd->lock. */
 static inline unsigned int dofi_cq_read_batch(struct dofi_evd *evd)
 {
-	struct fi_cq_data_entry entry[DOFI_CQ_BATCH];
-	ssize_t n;
+	ssize_t n = evd->cq ? dofi_cq_read(evd) : -FI_EAGAIN;
 
-	if (!evd->cq)
-		return 0;
-	n = dofi_cq_read(evd, entry);
-	return n == -FI_EAGAIN ? 0 : dofi_cq_process(evd, entry, n);
+	return n == -FI_EAGAIN ? 0 : dofi_cq_process(evd, n);
 }
 
 /* data/evd_dequeue.c */

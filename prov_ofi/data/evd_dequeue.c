@@ -45,6 +45,17 @@ ALWAYS_INLINE bool evd_is_simple_completion(const struct dofi_ep *ep, const stru
 	       !atomic_load_explicit(&q->waiting, memory_order_acquire);
 }
 
+/* Queues the events of operations that are done and were waiting for one that is being returned;
+ * they notify the CNO. */
+static __attribute__((noinline)) void evd_report_next(struct dofi_evd *evd, struct dofi_ep *ep,
+						      struct dofi_queue *q)
+{
+	uint32_t before = evd->notified;
+
+	dofi_queue_report(ep, q, evd);
+	dofi_evd_notify(evd, before);
+}
+
 ALWAYS_INLINE void evd_return_event(struct dofi_evd *evd, struct dofi_ep *ep, struct dofi_queue *q,
 				    uint32_t head, struct dofi_dto *dto, enum dofi_dto_kind kind,
 				    bool recv, DAT_EVENT *event)
@@ -59,8 +70,8 @@ ALWAYS_INLINE void evd_return_event(struct dofi_evd *evd, struct dofi_ep *ep, st
 	dofi_event_extra(event, dto->immed, NULL);
 	atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
 	atomic_store_explicit(&q->head, ++head, memory_order_release);
-	if (dofi_dto_is_done(dofi_queue_at(q, head)))
-		dofi_queue_report(ep, q, evd);
+	if (DOFI_UNLIKELY(dofi_dto_is_done(dofi_queue_at(q, head))))
+		evd_report_next(evd, ep, q);
 	else
 		dofi_queue_rewind_if_empty(ep, q, head);
 }
@@ -77,17 +88,14 @@ static __attribute__((noinline)) ssize_t evd_bounce_data(struct dofi_evd *evd, s
 	return (ssize_t)len;
 }
 
-ALWAYS_INLINE bool evd_return_receive(struct dofi_evd *evd, struct dofi_dto *dto,
-				      const struct fi_cq_data_entry *entry, DAT_EVENT *event)
+ALWAYS_INLINE bool evd_return_receive(struct dofi_evd *evd, struct dofi_dto *dto, ssize_t len,
+				      DAT_EVENT *event)
 {
 	struct dofi_ep *ep = dto->ep;
 	struct dofi_queue *q = &ep->rq;
 	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
-	ssize_t len = (ssize_t)entry->len;
 
-	if (evd->has_msg_prefix)
-		len = evd_bounce_data(evd, dto, entry->len);
-	if (len < 0 || (uint64_t)len > dto->length || (entry->flags & FI_REMOTE_CQ_DATA) ||
+	if (len < 0 || (uint64_t)len > dto->length || (evd->entry[0].flags & FI_REMOTE_CQ_DATA) ||
 	    ep->has_watermarks || !evd_is_simple_completion(ep, q, head, dto))
 		return false;
 	dto->length = (uint64_t)len;
@@ -95,12 +103,18 @@ ALWAYS_INLINE bool evd_return_receive(struct dofi_evd *evd, struct dofi_dto *dto
 	return true;
 }
 
-ALWAYS_INLINE bool evd_return_request(struct dofi_evd *evd, struct dofi_dto *dto, DAT_EVENT *event)
+static __attribute__((noinline)) bool evd_return_prefixed(struct dofi_evd *evd,
+							  struct dofi_dto *dto, DAT_EVENT *event)
+{
+	return evd_return_receive(evd, dto, evd_bounce_data(evd, dto, evd->entry[0].len), event);
+}
+
+ALWAYS_INLINE bool evd_return_request(struct dofi_evd *evd, struct dofi_dto *dto,
+				      enum dofi_dto_kind kind, DAT_EVENT *event)
 {
 	struct dofi_ep *ep = dto->ep;
 	struct dofi_queue *q = &ep->sq;
 	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
-	enum dofi_dto_kind kind = dto->kind;
 
 	if (!evd_is_simple_completion(ep, q, head, dto) || q->failed ||
 	    atomic_load_explicit(&ep->graceful, memory_order_acquire))
@@ -114,17 +128,29 @@ ALWAYS_INLINE bool evd_return_request(struct dofi_evd *evd, struct dofi_dto *dto
 	return true;
 }
 
-/* False: the completion must pass through the ring. */
-ALWAYS_INLINE bool evd_return_direct(struct dofi_evd *evd, const struct fi_cq_data_entry *entry,
-				     DAT_EVENT *event)
+/* Requests of the InfiniBand extension. */
+static __attribute__((noinline)) bool evd_return_extended(struct dofi_evd *evd,
+							  struct dofi_dto *dto, DAT_EVENT *event)
 {
-	struct dofi_dto *dto = dofi_cq_dto(entry->op_context);
+	return evd_return_request(evd, dto, dto->kind, event);
+}
 
-	if (!dto)
+/* False: the completion, the only one of the read, must pass through the ring. */
+ALWAYS_INLINE bool evd_return_direct(struct dofi_evd *evd, DAT_EVENT *event)
+{
+	struct dofi_dto *dto = evd->entry[0].op_context;
+
+	if (!dto || atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_POSTED)
 		return false;
-	if (dto->kind == DOFI_RECV)
-		return !dto->shared && evd_return_receive(evd, dto, entry, event);
-	return evd_return_request(evd, dto, event);
+	if (dto->kind == DOFI_RECV) {
+		if (dto->shared)
+			return false;
+		return evd->has_msg_prefix
+			       ? evd_return_prefixed(evd, dto, event)
+			       : evd_return_receive(evd, dto, (ssize_t)evd->entry[0].len, event);
+	}
+	return dto->kind < DOFI_RECV ? evd_return_request(evd, dto, dto->kind, event)
+				     : evd_return_extended(evd, dto, event);
 }
 
 /* Returns the next event of the ring, if any. */
@@ -161,6 +187,12 @@ static __attribute__((noinline)) DAT_RETURN evd_poll_amo(struct dofi_evd *evd, D
 	return evd_pop_ring(evd, event, evd->notified);
 }
 
+/* True if the next event must come from the CQ. */
+ALWAYS_INLINE bool evd_has_cq_only(const struct dofi_evd *evd)
+{
+	return !evd->barred && !dofi_evd_count(evd);
+}
+
 /* Takes an event without reading the CQ, which need not exist. */
 static __attribute__((noinline)) DAT_RETURN evd_take_event(struct dofi_evd *evd, DAT_EVENT *event)
 {
@@ -182,56 +214,77 @@ static __attribute__((noinline)) DAT_RETURN evd_take_event(struct dofi_evd *evd,
 	return evd_pop_ring(evd, event, evd->notified);
 }
 
-/* Processes a read of the CQ through the ring. */
-static __attribute__((noinline)) DAT_RETURN evd_take_from_ring(struct dofi_evd *evd,
-							       DAT_EVENT *event,
-							       const struct fi_cq_data_entry *entry,
-							       ssize_t n)
+/* Releases the lock and executes deferred work. */
+static __attribute__((noinline)) DAT_RETURN evd_leave_deferred(struct dofi_evd *evd, DAT_RETURN ret)
 {
-	uint32_t before = evd->notified;
+	struct dofi_ia *ia = evd->obj.ia;
 
-	if (dofi_cq_process(evd, entry, n))
-		DOFI_COUNT(evd->counts->poll_ring, 1);
-	return evd_pop_ring(evd, event, before);
+	dofi_unlock(&evd->lock);
+	dofi_deferred_run(ia);
+	return ret;
 }
 
+/* The same if there is any. `evd` may be freed once the lock is released. */
+ALWAYS_INLINE DAT_RETURN evd_leave(struct dofi_evd *evd, DAT_RETURN ret)
+{
+	if (DOFI_UNLIKELY(dofi_deferred_pending(evd->obj.ia)))
+		return evd_leave_deferred(evd, ret);
+	dofi_unlock(&evd->lock);
+	return ret;
+}
+
+/* Processes the result of a read of the CQ that is neither returned directly nor empty. */
+static __attribute__((noinline)) DAT_RETURN evd_take_read(struct dofi_evd *evd, DAT_EVENT *event,
+							  ssize_t n)
+{
+	uint32_t before = evd->notified;
+
+	if (n == -FI_EAGAIN)
+		return evd_leave(evd, evd_poll_amo(evd, event));
+	if (dofi_cq_process(evd, n))
+		DOFI_COUNT(evd->counts->poll_ring, 1);
+	return evd_leave(evd, evd_pop_ring(evd, event, before));
+}
+
+/* Reads the CQ of an EVD whose ring is empty; releases the lock. */
 ALWAYS_INLINE DAT_RETURN evd_poll_cq(struct dofi_evd *evd, DAT_EVENT *event)
 {
-	struct fi_cq_data_entry entry[DOFI_CQ_BATCH];
-	uint32_t before = evd->notified;
 	ssize_t n;
 
 	DOFI_COUNT(evd->counts->polls, 1);
-	n = dofi_cq_read(evd, entry);
+	n = dofi_cq_read(evd);
+	evd = DOFI_FRESH(evd);
 	evd->served = false;
-	if (n == -FI_EAGAIN)
-		return dofi_amo_active(&evd->obj.ia->amo) ? evd_poll_amo(evd, event)
-							  : DAT_QUEUE_EMPTY;
-	if (n != 1 || !evd_return_direct(evd, entry, event))
-		return evd_take_from_ring(evd, event, entry, n);
-	if (dofi_evd_count(evd))
-		dofi_evd_notify(evd, before);
-	return DAT_SUCCESS;
+	if (n == 1)
+		return evd_return_direct(evd, event) ? evd_leave(evd, DOFI_FRESH(DAT_SUCCESS))
+						     : evd_take_read(evd, event, 1);
+	if (n == -FI_EAGAIN && !dofi_amo_active(&evd->obj.ia->amo))
+		return evd_leave(evd, DAT_QUEUE_EMPTY);
+	return evd_take_read(evd, event, n);
+}
+
+/* Takes an event in the cases in which dofi_evd_dequeue does not read the CQ itself. */
+static __attribute__((noinline)) DAT_RETURN evd_dequeue_other(struct dofi_evd *evd,
+							      DAT_EVENT *event, bool locked)
+{
+	if (!dofi_obj_is_live(evd, DAT_HANDLE_TYPE_EVD))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (!event)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!locked)
+		dofi_lock(&evd->lock);
+	if (evd_has_cq_only(evd))
+		return evd_poll_cq(evd, event);
+	return evd_leave(evd, evd_take_event(evd, event));
 }
 
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 {
-	struct dofi_evd *evd = dofi_evd_live(handle);
-	struct dofi_ia *ia;
-	DAT_RETURN ret;
+	struct dofi_evd *evd = handle;
+	bool locked = dofi_obj_is_live(handle, DAT_HANDLE_TYPE_EVD) && event &&
+		      dofi_trylock(&evd->lock);
 
-	if (!evd)
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-	if (!event)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	ia = evd->obj.ia;
-	dofi_lock(&evd->lock);
-	if (!evd->cq || dofi_evd_count(evd) || evd->dying || evd->waiter || evd->dead)
-		ret = evd_take_event(evd, event);
-	else
-		ret = evd_poll_cq(evd, event);
-	dofi_unlock(&evd->lock);
-	if (dofi_deferred_pending(ia))
-		dofi_deferred_run(ia);
-	return ret;
+	if (locked && evd_has_cq_only(evd))
+		return evd_poll_cq(evd, event);
+	return evd_dequeue_other(evd, event, locked);
 }

@@ -69,6 +69,7 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	evd->cno = NULL;
 	evd->enabled = evd->waitable = true;
 	evd->waiter = evd->sleeping = evd->dying = evd->dead = evd->overflowed = false;
+	evd->no_cq = !(flags & DTO_STREAMS);
 	evd->wake_fd = -1;
 	evd->spin_ns = (uint32_t)DOFI_US(dofi_param(DOFI_NUM_SPIN_US));
 	evd->yield_skip = evd->yield_skipped = 0;

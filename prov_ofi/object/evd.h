@@ -81,9 +81,14 @@ struct dofi_evd {
 	uint32_t extra;    /* ring entries reserved beyond qlen (dofi_evd_reserve) */
 
 	struct dofi_cno *cno;
-	bool enabled, waitable;
-	bool waiter, sleeping, dying;
-	bool dead;                        /* asynchronous EVD that overflowed */
+	union {
+		/* no_cq: it has no DTO stream; dead: an asynchronous EVD that overflowed. */
+		struct {
+			bool waiter, dying, dead, no_cq;
+		};
+		uint32_t barred; /* any of them: dat_evd_dequeue does not read the CQ */
+	};
+	bool enabled, waitable, sleeping;
 	bool overflowed;                  /* reported; cleared when there is room */
 	int wake_fd;                      /* eventfd, -1 until the first sleep */
 	uint32_t spin_ns;                 /* adaptive */
@@ -104,6 +109,8 @@ struct dofi_evd {
 	bool served;                   /* ring filled by another thread since the last dequeue */
 	uint8_t full_batches;          /* consecutive reads of the CQ that filled the batch */
 	uint8_t batch, min_batch;      /* entries of the next read; after a partial one */
+
+	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* of the last read of the CQ */
 
 	struct dofi_list link; /* ia->evds */
 	enum dofi_evd_progress progress;
