@@ -296,7 +296,7 @@ struct shm_params foe_params(void)
 	static const uint64_t proof = 0x1122334455667788;
 
 	return (struct shm_params){ .magic = 0x444f5348,
-				    .version = 4,
+				    .version = 5,
 				    .size = RING,
 				    .nonce = 0xfeedfacecafebeef,
 				    .pid = (uint64_t)getpid(),

@@ -70,6 +70,7 @@ struct control { /* layout of shm.c: 192 bytes for each direction */
 	_Atomic uint32_t gone;
 	_Atomic uint64_t revoked;
 	_Alignas(64) _Atomic uint32_t taken;
+	_Atomic uint32_t done;
 };
 
 /* The connecting end of a connection. */

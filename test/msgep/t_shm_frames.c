@@ -235,6 +235,11 @@ static void ack_of_nothing(struct scene *c)
 	put(c, MSGEP_ANS, (struct msgep_frame){ .kind = MSGEP_ACK, .flags = WHOLE, .value = 1 });
 }
 
+static void count_of_nothing(struct scene *c)
+{
+	atomic_store(&c->f.control[1].done, 1);
+}
+
 static void ack_from_the_past(struct scene *c)
 {
 	put(c, MSGEP_ANS,
@@ -386,6 +391,7 @@ static const struct breach breaches[] = {
 	BREACH(two_beginnings), BREACH(write_within_a_message), BREACH(read_within_a_write),
 	BREACH(message_longer_than_announced), BREACH(message_shorter_than_announced),
 	BREACH(write_longer_than_announced), BREACH(read_with_payload), BREACH(ack_of_nothing),
+	BREACH(count_of_nothing),
 	BREACH(ack_from_the_past), BREACH(refusal_of_nothing), BREACH(refusal_that_is_no_number),
 	BREACH(data_unasked), BREACH(list_of_none), BREACH(list_of_too_many),
 	BREACH(list_of_255), BREACH(segments_that_wrap), BREACH(segments_longer_than_announced),

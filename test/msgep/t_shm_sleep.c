@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "shm_rig.h"
 
@@ -21,7 +22,7 @@ static void open_scene(struct scene *c)
 {
 	memset(c, 0, sizeof(*c));
 	side_open(&c->s);
-	c->mr = region(&c->s, c->shared, ROOM, KEY, FI_REMOTE_WRITE);
+	c->mr = region(&c->s, c->shared, ROOM, KEY, FI_REMOTE_READ | FI_REMOTE_WRITE);
 	ASSERT_EQ(foe_open(&c->f, &c->s, NULL), 0);
 }
 
@@ -32,17 +33,17 @@ static void close_scene(struct scene *c)
 	side_close(&c->s);
 }
 
-static void put_write(struct scene *c)
+static void put_rdma(struct scene *c, uint8_t kind)
 {
 	static const char payload[8] = "payload";
-	struct msgep_frame f = { .kind = MSGEP_WRITE,
+	struct msgep_frame f = { .kind = kind,
 				 .flags = WHOLE | MSGEP_WANTS_ACK,
-				 .len = 8,
+				 .len = kind == MSGEP_WRITE ? 8 : 0,
 				 .total = 8,
 				 .key = KEY,
 				 .value = (uintptr_t)c->shared };
 
-	foe_put(&c->f, MSGEP_REQ, &f, payload, sizeof(payload));
+	foe_put(&c->f, MSGEP_REQ, &f, payload, f.len);
 }
 
 static int may_sleep(struct scene *c)
@@ -79,8 +80,8 @@ TEST(shm_sleep, room_among_answers_is_no_reason_to_look_again)
 
 	ASSERT(from);
 	open_scene(&c);
-	put_write(&c);
-	ASSERT_EQ(foe_await(&c.f, MSGEP_ANS)->kind, MSGEP_ACK);
+	put_rdma(&c, MSGEP_READ);
+	ASSERT_EQ(foe_await(&c.f, MSGEP_ANS)->kind, MSGEP_DATA);
 	fill_ring(&c, from);
 	ASSERT_EQ(may_sleep(&c), 0);
 	close_scene(&c);
@@ -152,6 +153,36 @@ TEST(shm_sleep, a_sleeper_learns_that_room_is_wanted)
 	ASSERT_EQ(atomic_load(&c.f.control[1].wants), 1);
 	close_scene(&c);
 	free(from);
+}
+
+/* The peer sleeps, and has requested to be woken by frames only. */
+TEST(shm_sleep, an_acknowledgement_wakes_the_sleeper)
+{
+	struct scene c;
+	char byte;
+
+	open_scene(&c);
+	atomic_store(&c.f.control[1].notify, 1u << 31);
+	put_rdma(&c, MSGEP_WRITE);
+	side_work(&c.s);
+	ASSERT_EQ(atomic_load(&c.f.control[0].done), 1);
+	ASSERT_EQ(recv(c.f.sock, &byte, 1, MSG_DONTWAIT), 1);
+	ASSERT_EQ(atomic_load(&c.f.control[1].notify), 0);
+	close_scene(&c);
+}
+
+TEST(shm_sleep, an_acknowledgement_is_a_reason_to_look_again)
+{
+	struct scene c;
+
+	open_scene(&c);
+	ASSERT_EQ(post_rma(c.f.ep, true, c.shared, 8, c.shared, KEY, &c), 0);
+	side_work(&c.s);
+	ASSERT_EQ(may_sleep(&c), 0);
+	atomic_store(&c.f.control[1].done, 1);
+	ASSERT_EQ(may_sleep(&c), -FI_EAGAIN);
+	ASSERT_EQ(side_await(&c.s, &c), 0);
+	close_scene(&c);
 }
 
 /* A write that is longer than the ring is refused when its first frame arrives. */

@@ -276,13 +276,9 @@ static bool proto_push_ack(struct msgep_ep *ep)
 	struct msgep_frame *f;
 	size_t space;
 
+	msgep_acknowledge(ep);
 	if (ep->reported == ep->done && !ep->nak)
 		return true;
-	if (ep->transport->acknowledge && !ep->nak) {
-		ep->transport->acknowledge(ep, (uint32_t)ep->done);
-		ep->reported = ep->done;
-		return true;
-	}
 	f = ep->transport->reserve(ep, MSGEP_ANS, 0, &space);
 	if (!f)
 		return false;

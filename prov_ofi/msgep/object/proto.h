@@ -90,6 +90,15 @@ static inline bool msgep_has_pending(const struct msgep_ep *ep)
 	       ep->reported != ep->done || ep->bulk.granted != ep->bulk.tail;
 }
 
+/* Acknowledges what needs no frame for that. */
+static inline void msgep_acknowledge(struct msgep_ep *ep)
+{
+	if (ep->reported == ep->done || ep->nak || !ep->transport->acknowledge)
+		return;
+	ep->transport->acknowledge(ep, (uint32_t)ep->done);
+	ep->reported = ep->done;
+}
+
 /* proto_rx.c */
 /* False: the frame is invalid. */
 bool msgep_parse_frame(const struct msgep_frame *f, const void *payload,

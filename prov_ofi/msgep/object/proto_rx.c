@@ -480,6 +480,7 @@ unsigned int msgep_proto_progress(struct msgep_ep *ep)
 		proto_take_acks(ep);
 	n = proto_recv_answers(ep);
 	n += proto_recv_requests(ep);
+	msgep_acknowledge(ep);
 	if (msgep_has_pending(ep))
 		msgep_proto_push(ep);
 	if (n && ep->transport->flush)

@@ -22,6 +22,9 @@
  * after each batch in the control block. To a queue of one endpoint, a message is complete when it
  * is in the ring.
  *
+ * Next to that count is the number of requests that are done and want an acknowledgement, so only
+ * refusals are acknowledged by frames.
+ *
  * Long messages use the whole ring: one that exceeds a processor's own cache is faster
  * (docs/performance.md). A round without long frames ends after NEAR bytes, by a frame that reaches
  * to the end of the ring and is skipped, so connections of short messages occupy no more memory.
@@ -64,7 +67,7 @@
 #define RING_MIN 4096u
 #define RING_MAX (64u << 20)
 #define SHM_PARAMS_MAGIC 0x444f5348u /* "DOSH" */
-#define SHM_PARAMS_VERSION 4
+#define SHM_PARAMS_VERSION 5
 #define SHM_PARAMS_LEN 64
 
 /* Kind of a frame without meaning that reaches to the end of the ring. */
@@ -81,7 +84,8 @@ struct control {
 	_Alignas(UNIT) _Atomic uint32_t wants;
 	_Atomic uint32_t gone;                 /* the writer: all its grants are void */
 	_Atomic uint64_t revoked;              /* the writer: revoked reads, a bit each */
-	_Alignas(UNIT) _Atomic uint32_t taken; /* the reader: requests consumed so far */
+	_Alignas(UNIT) _Atomic uint32_t taken; /* the reader: requests consumed so far, */
+	_Atomic uint32_t done;                 /* and acknowledged */
 };
 _Static_assert(2 * sizeof(struct control) <= PAGE, "both fit");
 
@@ -106,6 +110,8 @@ struct msgep_shm {
 	_Atomic uint32_t arrived;       /* and consumed by the peer, as far as is known */
 	uint32_t arrived_seen;          /* at the last check for room */
 	uint32_t taken, taken_reported; /* requests read, and as last reported */
+	uint32_t done, done_reported;   /* requests to be acknowledged, and as last reported */
+	_Atomic uint32_t acked;         /* the peer's `done`, as last processed */
 	uint64_t nonce;                 /* added to positions to form marks */
 	uint64_t peer_rx, peer_tx;      /* passive side: the peer's queues */
 	_Atomic uint32_t order;
@@ -346,11 +352,29 @@ static uint32_t shm_arrived(struct msgep_ep *ep)
 	return shm_check_arrival(ep->w.shm);
 }
 
-/* True if a message has been consumed whose sender waits for that. */
-static bool shm_is_message_consumed(struct msgep_ep *ep)
+static void shm_acknowledge(struct msgep_ep *ep, uint32_t count)
 {
-	return atomic_load_explicit(&ep->complete_at, memory_order_relaxed) &&
-	       msgep_ep_completes_at(ep, shm_arrived(ep));
+	ep->w.shm->done = count;
+}
+
+static uint32_t shm_acknowledged(struct msgep_ep *ep)
+{
+	struct msgep_shm *shm = ep->w.shm;
+	uint32_t count = atomic_load_explicit(&shm->tx->done, memory_order_acquire);
+
+	atomic_store_explicit(&shm->acked, count, memory_order_relaxed);
+	return count;
+}
+
+/* True if a request has completed whose sender waits for that. */
+static inline bool shm_has_completed(struct msgep_ep *ep)
+{
+	struct msgep_shm *shm = ep->w.shm;
+
+	return atomic_load_explicit(&shm->tx->done, memory_order_relaxed) !=
+		       atomic_load_explicit(&shm->acked, memory_order_relaxed) ||
+	       (atomic_load_explicit(&ep->complete_at, memory_order_relaxed) &&
+		msgep_ep_completes_at(ep, shm_arrived(ep)));
 }
 
 /* The thread that holds ep->lock may read on meanwhile: it processes what this misses then. */
@@ -360,8 +384,10 @@ static bool shm_ready(struct msgep_ep *ep, unsigned int tries)
 	const struct next_mark answer = shm_next_mark(shm, MSGEP_ANS);
 	const struct next_mark request = shm_next_mark(shm, MSGEP_REQ);
 
+	if (shm_has_completed(ep))
+		return true;
 	do {
-		if (shm_mark_there(answer) || shm_is_message_consumed(ep) ||
+		if (shm_mark_there(answer) ||
 		    (shm_mark_there(request) &&
 		     !atomic_load_explicit(&ep->stalled, memory_order_relaxed)))
 			return true;
@@ -441,21 +467,33 @@ static void shm_release(struct msgep_ep *ep, int channel)
 		shm_ring_doorbell(ep, channel);
 }
 
-/* After a batch, when its completions are readable. */
-static void shm_report_taken(struct msgep_ep *ep)
+/* After a batch, when its completions are readable. A blocked peer has set `wants` if it awaits the
+ * consumption of messages; it may have posted writes since. */
+static void shm_report(struct msgep_ep *ep)
 {
 	struct msgep_shm *shm = ep->w.shm;
+	bool done = shm->done != shm->done_reported;
+	bool taken = shm->taken != shm->taken_reported &&
+		     atomic_load_explicit(&shm->rx->several, memory_order_relaxed);
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (shm->taken == shm->taken_reported ||
-	    !atomic_load_explicit(&shm->rx->several, memory_order_relaxed))
+	if (taken) {
+		shm->taken_reported = shm->taken;
+		atomic_store_explicit(&shm->rx->taken, shm->taken, memory_order_release);
+	}
+	if (done) {
+		shm->done_reported = shm->done;
+		atomic_store_explicit(&shm->rx->done, shm->done, memory_order_release);
+	}
+	if (!done && !taken)
 		return;
-	shm->taken_reported = shm->taken;
-	atomic_store_explicit(&shm->rx->taken, shm->taken, memory_order_release);
 	if (shm->fences)
 		shm_order(shm);
 	atomic_signal_fence(memory_order_seq_cst);
-	shm_notify_credits(ep);
+	if (done)
+		shm_notify(ep);
+	else
+		shm_notify_credits(ep);
 }
 
 /* The receive queue has several endpoints. */
@@ -763,8 +801,10 @@ const struct msgep_transport msgep_transport_shm = {
 	.commit = shm_commit,
 	.peek = shm_peek,
 	.release = shm_release,
-	.flush = shm_report_taken,
+	.flush = shm_report,
 	.arrived = shm_arrived,
+	.acknowledge = shm_acknowledge,
+	.acknowledged = shm_acknowledged,
 	.is_eager = shm_is_eager,
 	.keep_order = shm_keep_order,
 	.pull_from = shm_pull_from,
