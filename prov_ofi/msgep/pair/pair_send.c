@@ -286,7 +286,8 @@ void pair_flush(struct pair *pair, enum pair_need least)
 	if (least == PAIR_LAZY && pair->need == PAIR_LAZY)
 		pair_note_alone(pair);
 	pair->open = NULL;
-	pair->need = PAIR_HELD;
+	/* A message has room for the credits of 818 connections; others may owe more. */
+	pair->need = dofi_list_empty(&pair->owing) ? PAIR_HELD : PAIR_URGENT;
 	pair->held = 0;
 	buf->next = NULL;
 	*pair->waiting_end = buf;
