@@ -42,10 +42,11 @@ static inline bool dofi_obj_is_live(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 	return atomic_load_explicit(&obj->magic, memory_order_relaxed) == DOFI_OBJ_MAGIC(type);
 }
 
-/* The same; NULL: it is not. */
+/* The same for any handle, which may be NULL: a caller that has found the provider elsewhere passes
+ * what it wants. NULL: it is not. */
 static inline struct dofi_obj *dofi_obj_live(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 {
-	return dofi_obj_is_live(handle, type) ? handle : NULL;
+	return handle && !((uintptr_t)handle & 7) && dofi_obj_is_live(handle, type) ? handle : NULL;
 }
 
 /* Full check for handles that did not select the provider: NULL unless the object belongs to this
