@@ -365,6 +365,32 @@ TEST(pair_send, only_messages_and_half_a_window_cause_a_credit_packet)
 	one_close(o);
 }
 
+TEST(pair_send, credits_that_do_not_fit_in_a_message_follow_with_the_next_poll)
+{
+	enum { CONNS = 1000 };
+	struct pair_conn *conn = calloc(CONNS, sizeof(*conn));
+	struct one *o = one_open();
+
+	ASSERT(conn);
+	for (int i = 0; i < CONNS; i++) {
+		conn[i].ep = &o->ep;
+		conn[i].pair = &o->pair;
+		conn[i].dispatching = true;
+		dofi_list_init(&conn[i].owe);
+		atomic_store(&conn[i].taken, 1);
+		atomic_store(&conn[i].awaited, 1);
+		pair_owe(&conn[i]);
+	}
+	idle_poll(o);
+	ASSERT_EQ(messages, 1);
+	ASSERT(credits > 0 && credits < CONNS);
+	busy_poll(o);
+	ASSERT_EQ(messages, 2);
+	ASSERT_EQ(credits, CONNS);
+	one_close(o);
+	free(conn);
+}
+
 /* ---- acknowledgements and replies ---- */
 
 /* A write arrives, and the consumer replies after `polls` of its queue. Returns the messages that
