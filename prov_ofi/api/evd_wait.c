@@ -162,7 +162,7 @@ static void evd_leave_wait(struct dofi_evd *evd)
 	if (evd->dying)
 		dofi_signal_all(&evd->left);
 	else
-		dofi_progress_consumer_left(evd->obj.ia);
+		dofi_progress_waiter_left(evd->obj.ia);
 }
 
 struct sleeper {
@@ -173,8 +173,10 @@ struct sleeper {
 
 static void evd_leave_coll(const struct sleeper *s)
 {
-	if (s->coll)
-		s->coll->borrowers--;
+	if (!s->coll)
+		return;
+	s->coll->borrowers--;
+	dofi_progress_waiter_left(s->evd->obj.ia);
 }
 
 /* Cancellation handler of a sleeping waiter. Events that arrived meanwhile must notify others. */
@@ -304,6 +306,8 @@ static DAT_RETURN evd_wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_C
 			seen = evd->notified;
 		}
 		now = dofi_now();
+		if (evd->cq || evd->groups)
+			dofi_progress_renew_lease(evd->obj.ia, now);
 	}
 	evd_adapt_spin(evd, slept);
 	return DAT_SUCCESS;

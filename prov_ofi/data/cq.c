@@ -148,7 +148,6 @@ void dofi_dto_finish(struct dofi_dto *dto, uint8_t status)
 
 	dofi_lock(&evd->lock);
 	before = evd->notified;
-	dofi_evd_moved(evd, dto->length);
 	cq_finish(dto, evd, status, false);
 	dofi_evd_notify(evd, before);
 	dofi_unlock(&evd->lock);
@@ -230,7 +229,6 @@ ALWAYS_INLINE void cq_complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
 	if (len > dto->length && dto->kind != DOFI_RECV_IMMED)
 		status = DAT_DTO_ERR_LOCAL_LENGTH;
 	dto->length = len;
-	dofi_evd_moved(evd, len);
 	cq_finish(dto, evd, status, true);
 }
 
@@ -248,7 +246,6 @@ ALWAYS_INLINE void cq_complete(struct dofi_evd *evd, const struct fi_cq_data_ent
 		dofi_amo_flushed(dto);
 		return;
 	}
-	dofi_evd_moved(evd, dto->length);
 	cq_finish(dto, evd, DAT_DTO_SUCCESS, false);
 }
 

@@ -7,6 +7,11 @@
 #include "base/probe.h"
 #include "data/dto_submit.h"
 #include "object/ep_state.h"
+#include "object/progress_wakeup.h"
+
+/* Software fabrics copy in the posting call: a window of posts of this size may take as long as a
+ * period of the consumers' lease. */
+#define DOFI_LONG_COPY 16384
 
 /* Counts a posted operation that is neither send, write, read nor receive. */
 static __attribute__((noinline)) void dto_count_other(struct dofi_ep_slot *slot,
@@ -67,8 +72,8 @@ ALWAYS_INLINE void dofi_dto_append(struct dofi_ep *ep, struct dofi_queue *q, uin
 	atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
 	dofi_dto_count(ep->counts, kind, length);
 	DOFI_PROBE4(post, ep, kind, cookie.as_64, length);
-	if (kind == DOFI_SEND || kind == DOFI_WRITE)
-		dofi_evd_posted(ep->req_evd, length);
+	if ((kind == DOFI_SEND || kind == DOFI_WRITE) && DOFI_UNLIKELY(length >= DOFI_LONG_COPY))
+		dofi_progress_renew_lease(ep->obj.ia, dofi_now());
 }
 
 /* Ordinary operations have one segment of nonzero length, no flag except the one that suppresses

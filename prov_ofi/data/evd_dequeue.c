@@ -4,11 +4,32 @@
  * Takes the next event of the ring. If the ring is empty, it reads the CQ; the usual result, one
  * successful completion of the next operation in order, is returned directly.
  */
+#include "base/clock.h"
 #include "data/amo.h"
 #include "data/dto_event.h"
 #include "fabric/fab_ops.h"
 #include "object/coll_handle.h"
 #include "object/deferred_work.h"
+#include "object/progress_wakeup.h"
+
+/* Calls renew the consumers' lease. They look at the clock at about this interval, a small part of
+ * the lease's period. */
+#define CLOCK_GAP DOFI_US(50)
+#define CALLS_LEAST DOFI_EVD_CALLS_LEAST
+#define CALLS_MOST 64u
+
+static __attribute__((noinline)) void evd_look_at_clock(struct dofi_evd *evd)
+{
+	uint64_t now = dofi_now(), gap = now - evd->clock_at;
+
+	if (gap < CLOCK_GAP)
+		evd->calls = evd->calls < CALLS_MOST / 2 ? (uint8_t)(2 * evd->calls) : CALLS_MOST;
+	else
+		evd->calls = (uint8_t)(CALLS_LEAST + (evd->calls - CALLS_LEAST) * CLOCK_GAP / gap);
+	evd->calls_left = evd->calls;
+	evd->clock_at = now;
+	dofi_progress_renew_lease(evd->obj.ia, now);
+}
 
 /* Copies field by field: the event has usually just been stored that way, and a wide load of
  * recently stored fields defeats store-to-load forwarding. */
@@ -60,7 +81,6 @@ ALWAYS_INLINE void evd_return_event(struct dofi_evd *evd, struct dofi_ep *ep, st
 				    uint32_t head, struct dofi_dto *dto, enum dofi_dto_kind kind,
 				    bool recv, DAT_EVENT *event)
 {
-	dofi_evd_moved(evd, dto->length);
 	dofi_dto_count_done(ep->counts, kind, dto->length, DAT_DTO_SUCCESS, recv);
 	DOFI_COUNT(evd->counts->direct, 1);
 	DOFI_PROBE5(complete, ep, kind, dto->cookie.as_64, DAT_DTO_SUCCESS, dto->length);
@@ -200,6 +220,8 @@ static __attribute__((noinline)) DAT_RETURN evd_take_event(struct dofi_evd *evd,
 	if (evd->dying)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	DOFI_COUNT(evd->counts->takes, 1);
+	if (evd->cq && !--evd->calls_left)
+		evd_look_at_clock(evd);
 	if (evd->waiter || evd->dead)
 		return DOFI_ERR(DAT_INVALID_STATE, evd->waiter ? DAT_INVALID_STATE_EVD_WAITER : 0);
 	/* The progress thread read the CQ before the consumer: each dequeue of what it has read
@@ -247,7 +269,7 @@ static __attribute__((noinline)) DAT_RETURN evd_take_read(struct dofi_evd *evd, 
 }
 
 /* Reads the CQ of an EVD whose ring is empty; releases the lock. */
-ALWAYS_INLINE DAT_RETURN evd_poll_cq(struct dofi_evd *evd, DAT_EVENT *event)
+ALWAYS_INLINE DAT_RETURN evd_read_cq(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	ssize_t n;
 
@@ -263,6 +285,14 @@ ALWAYS_INLINE DAT_RETURN evd_poll_cq(struct dofi_evd *evd, DAT_EVENT *event)
 	return evd_take_read(evd, event, n);
 }
 
+/* Looks at the clock before. */
+static __attribute__((noinline)) DAT_RETURN evd_read_cq_timed(struct dofi_evd *evd,
+							      DAT_EVENT *event)
+{
+	evd_look_at_clock(evd);
+	return evd_read_cq(evd, event);
+}
+
 /* Takes an event in the cases in which dofi_evd_dequeue does not read the CQ itself. */
 static __attribute__((noinline)) DAT_RETURN evd_dequeue_other(struct dofi_evd *evd,
 							      DAT_EVENT *event, bool locked)
@@ -274,7 +304,7 @@ static __attribute__((noinline)) DAT_RETURN evd_dequeue_other(struct dofi_evd *e
 	if (!locked)
 		dofi_lock(&evd->lock);
 	if (evd_has_cq_only(evd))
-		return evd_poll_cq(evd, event);
+		return evd_read_cq_timed(evd, event);
 	return evd_leave(evd, evd_take_event(evd, event));
 }
 
@@ -285,6 +315,7 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 		      dofi_trylock(&evd->lock);
 
 	if (locked && evd_has_cq_only(evd))
-		return evd_poll_cq(evd, event);
+		return DOFI_LIKELY(--evd->calls_left) ? evd_read_cq(evd, event)
+						      : evd_read_cq_timed(evd, event);
 	return evd_dequeue_other(evd, event, locked);
 }

@@ -80,16 +80,15 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	evd->counts->head.flags = (uint32_t)flags;
 	evd->counts->qlen = (uint32_t)evd->qlen;
 	evd->more_polls = evd->seen_polls = 0;
-	evd->bytes_completed = evd->seen_completed = 0;
-	evd->bytes_posted = evd->seen_posted = 0;
 	evd->has_msg_prefix = evd->obj.ia->fab.has_msg_prefix;
 	evd->served = false;
 	evd->full_batches = 0;
 	evd->min_batch = evd->batch = evd->obj.ia->fab.min_batch;
-	evd->last_check = 0;
-	evd->progress = DOFI_EVD_UNKNOWN;
+	evd->calls_left = evd->calls = DOFI_EVD_CALLS_LEAST;
+	evd->clock_at = 0;
+	evd->progress = DOFI_EVD_LEFT;
 	evd->empty_polls = 0;
-	evd->covered_by_peer_cq = false;
+	evd->polled = false;
 	evd->internal = internal;
 	dofi_list_init(&evd->link);
 }
@@ -114,7 +113,7 @@ static void evd_delist(struct dofi_evd *evd)
 	if (!evd->cq)
 		return;
 	pthread_mutex_lock(&ia->prog_lock);
-	dofi_evd_disarm(evd, DOFI_EVD_UNKNOWN);
+	dofi_evd_disarm(evd, DOFI_EVD_LEFT);
 	dofi_list_remove(&evd->link);
 	pthread_mutex_unlock(&ia->prog_lock);
 }

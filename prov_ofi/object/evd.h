@@ -23,12 +23,14 @@
 #include "base/lock.h"
 #include "object/ia.h"
 
+/* Fewest calls between two looks of dequeuing at the clock (data/evd_dequeue.c). */
+#define DOFI_EVD_CALLS_LEAST 4
+
 /* How the progress thread drives the CQ while no consumer reads it; owned by that thread. */
 enum dofi_evd_progress {
-	DOFI_EVD_UNKNOWN,         /* not checked yet */
-	DOFI_EVD_ARMED,           /* its descriptor is in the thread's epoll set */
-	DOFI_EVD_CONSUMER_POLLED, /* a consumer reads it; checked every tick */
-	DOFI_EVD_STALLED,         /* refuses the sleep; checked at intervals */
+	DOFI_EVD_LEFT,    /* left to consumers, or new */
+	DOFI_EVD_ARMED,   /* its descriptor is in the thread's epoll set */
+	DOFI_EVD_STALLED, /* refuses the sleep; checked at intervals */
 };
 
 /* DTO streams on an EVD by notification model (evd_models.h); cm_lock. */
@@ -102,25 +104,22 @@ struct dofi_evd {
 	_Atomic unsigned int borrowers; /* ia->coll_evd: waits for EVDs with groups */
 	struct dofi_evd_slot *counts;
 	struct dofi_count_base *count_base;
-	uint32_t more_polls;           /* see dofi_evd_polls; evd->lock to write */
-	uint64_t bytes_completed;      /* of its completions; evd->lock to write */
-	_Atomic uint64_t bytes_posted; /* of long sends and writes */
-	bool has_msg_prefix;           /* a prefix leads each message (fab->has_msg_prefix) */
-	bool served;                   /* ring filled by another thread since the last dequeue */
-	uint8_t full_batches;          /* consecutive reads of the CQ that filled the batch */
-	uint8_t batch, min_batch;      /* entries of the next read; after a partial one */
+	uint32_t more_polls;       /* see dofi_evd_polls; evd->lock to write */
+	bool has_msg_prefix;       /* a prefix leads each message (fab->has_msg_prefix) */
+	bool served;               /* ring filled by another thread since the last dequeue */
+	uint8_t full_batches;      /* consecutive reads of the CQ that filled the batch */
+	uint8_t batch, min_batch;  /* entries of the next read; after a partial one */
+	uint8_t calls_left, calls; /* until dequeuing looks at the clock; between two looks */
+	uint64_t clock_at;         /* the last look */
 
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* of the last read of the CQ */
 
 	struct dofi_list link; /* ia->evds */
 	enum dofi_evd_progress progress;
-	bool covered_by_peer_cq;  /* consumers poll the other CQs of its EPs */
+	bool polled;              /* by a consumer between the thread's last two looks */
+	uint32_t seen_polls;      /* dofi_evd_polls at the last look */
 	unsigned int empty_polls; /* consecutive empty reads of a CQ that refuses the sleep */
-	uint32_t seen_polls;      /* dofi_evd_polls at the last check */
-	uint64_t seen_posted;     /* `bytes_posted` at the last check */
-	uint64_t seen_completed;  /* `bytes_completed` at the last check */
-	uint64_t last_check;      /* time of the last check */
-	uint64_t next_check;      /* of a consumer-polled or stalled EVD */
+	uint64_t next_check;      /* of a stalled EVD */
 	bool internal;            /* ia->internal_evd, without a handle */
 };
 
@@ -155,20 +154,6 @@ static inline void dofi_evd_polled(struct dofi_evd *evd)
 static inline uint32_t dofi_evd_polls(const struct dofi_evd *evd)
 {
 	return DOFI_COUNT_READ(evd->more_polls) + (uint32_t)DOFI_COUNT_READ(evd->counts->polls);
-}
-
-static inline void dofi_evd_moved(struct dofi_evd *evd, uint64_t bytes)
-{
-	DOFI_COUNT(evd->bytes_completed, bytes);
-}
-
-/* Software fabrics copy in the posting call; a copy of this size takes as long as several polls. */
-#define DOFI_LONG_COPY 32768
-
-static inline void dofi_evd_posted(struct dofi_evd *evd, uint64_t bytes)
-{
-	if (DOFI_UNLIKELY(bytes >= DOFI_LONG_COPY))
-		atomic_fetch_add_explicit(&evd->bytes_posted, bytes, memory_order_relaxed);
 }
 
 static inline uint32_t dofi_evd_count(const struct dofi_evd *evd)

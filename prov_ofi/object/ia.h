@@ -58,11 +58,15 @@ struct dofi_progress {
 	int epfd;      /* epoll set on which the thread sleeps */
 	int wakeup_fd; /* eventfd: wakes the thread */
 	_Atomic bool wakeup_pending;
-	bool automatic;          /* operations proceed without a thread that calls the fabric */
-	_Atomic bool long_tick;  /* ticks are long: work for the thread wakes it */
-	uint32_t idle_rounds;    /* consecutive rounds that took over no CQ */
-	bool consumer_polled;    /* a consumer polls some CQ; private to the thread */
-	uint32_t waiting_rounds; /* consecutive rounds in which all those consumers wait */
+	bool automatic; /* operations proceed without a thread that calls the fabric */
+	/* The consumers' lease (progress/progress_cq.c). */
+	int timer_fd;                    /* timerfd: expires at the end of a period */
+	_Atomic uint64_t period;         /* of the lease, in ns; 0: none */
+	_Atomic uint64_t used_at;        /* last look of a consumer's call at the clock */
+	uint32_t pass, passed;           /* events that grant no lease; those so far; private */
+	_Atomic bool left_to_waiter;     /* some CQ: the end of a wait starts the timer */
+	_Atomic uint64_t extend_at;      /* polls restart the timer after that time */
+	_Atomic uint64_t extend_until;   /* but not after this one, when the thread looks */
 	void (*end)(struct dofi_ia *ia); /* last action of the thread; NULL: none */
 };
 

@@ -9,6 +9,7 @@ enum dofi_key {
 	DOFI_KEY_EVD,
 	DOFI_KEY_EQ,
 	DOFI_KEY_WAKEUP,
+	DOFI_KEY_TIMER,  /* a period of the consumers' lease is over */
 	DOFI_KEY_OUTAGE, /* changes of addresses and interfaces (cm/outage.h) */
 	DOFI_KEY_UD,     /* socket of a datagram endpoint (object/ud.h) */
 	DOFI_KEY_AMO,    /* sockets of software atomic operations (object/amo.h) */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Wakes the progress thread, and identifies it. */
+/* Wakes the progress thread, identifies it, and renews the consumers' lease. */
+#include <sys/timerfd.h>
+
+#include "base/clock.h"
 #include "base/eventfd.h"
 #include "object/progress_wakeup.h"
 
@@ -17,20 +20,37 @@ bool dofi_progress_is_me(struct dofi_ia *ia)
 	       (uintptr_t)pthread_self();
 }
 
-static void progress_wakeup_if_long_tick(struct dofi_ia *ia)
+void dofi_progress_set_timer(struct dofi_ia *ia, uint64_t ns)
 {
-	if (atomic_load_explicit(&ia->prog.long_tick, memory_order_relaxed))
-		dofi_progress_wakeup(ia);
+	struct itimerspec after = { .it_value = { .tv_nsec = (long)ns } };
+
+	timerfd_settime(ia->prog.timer_fd, 0, &after, NULL);
 }
 
-void dofi_progress_consumer_left(struct dofi_ia *ia)
+void dofi_progress_renew_lease(struct dofi_ia *ia, uint64_t now)
 {
-	if (!ia->prog.automatic)
-		progress_wakeup_if_long_tick(ia);
+	uint64_t at = atomic_load_explicit(&ia->prog.extend_at, memory_order_relaxed), period;
+
+	atomic_store_explicit(&ia->prog.used_at, now, memory_order_relaxed);
+	if (now < at || now > atomic_load_explicit(&ia->prog.extend_until, memory_order_relaxed))
+		return;
+	period = dofi_progress_period(ia);
+	if (!atomic_compare_exchange_strong(&ia->prog.extend_at, &at,
+					    now + DOFI_EXTEND_AFTER(period)))
+		return;
+	atomic_store(&ia->prog.period, period);
+	dofi_progress_set_timer(ia, period);
+}
+
+void dofi_progress_waiter_left(struct dofi_ia *ia)
+{
+	_Atomic bool *left = &ia->prog.left_to_waiter;
+
+	if (atomic_load(left) && atomic_exchange(left, false))
+		dofi_progress_set_timer(ia, dofi_progress_period(ia));
 }
 
 void dofi_progress_request_deferred(struct dofi_ia *ia)
 {
-	if (ia->prog.automatic)
-		progress_wakeup_if_long_tick(ia);
+	atomic_store(&ia->prog.extend_at, DOFI_NEVER);
 }

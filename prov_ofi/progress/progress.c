@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "object/agent.h"
@@ -28,17 +29,23 @@
 #define EVENTS 64
 #define SLICE_NS 100000
 
-/* True: the wakeup descriptor was signalled. */
-static bool progress_handle_events(struct dofi_ia *ia, const struct epoll_event *events, int n)
+/* Returns the set of the events' kinds. */
+static unsigned int progress_kinds(const struct epoll_event *events, int n)
 {
-	bool wakeup = false;
+	unsigned int kinds = 0;
 
+	for (int i = 0; i < n; i++)
+		kinds |= 1u << (events[i].data.u64 & 7);
+	return kinds;
+}
+
+static void progress_handle_events(struct dofi_ia *ia, const struct epoll_event *events, int n)
+{
 	for (int i = 0; i < n; i++) {
 		void *obj = (void *)(uintptr_t)(events[i].data.u64 & ~(uint64_t)7);
 
 		switch (events[i].data.u64 & 7) {
 		case DOFI_KEY_WAKEUP:
-			wakeup = true;
 			dofi_eventfd_clear(ia->prog.wakeup_fd);
 			/* Not before the read, which would consume a later wakeup; an exchange, so
 			 * that the stores of a thread that found it pending are visible here. */
@@ -62,10 +69,9 @@ static bool progress_handle_events(struct dofi_ia *ia, const struct epoll_event 
 			dofi_progress_amo_accept(ia);
 			break;
 		default:
-			break; /* the event queue is read in every round */
+			break; /* the timer: see the look; the event queue is read in every round */
 		}
 	}
-	return wakeup;
 }
 
 /* fi_trywait must permit blocking on the event queue, too. */
@@ -79,13 +85,14 @@ static bool progress_eq_quiet(struct dofi_ia *ia)
 /* One round of everything; returns how long the thread may sleep, in ms. */
 static int progress_round(struct dofi_ia *ia, const struct epoll_event *events, int n)
 {
+	unsigned int kinds = progress_kinds(events, n);
 	uint64_t deadline;
-	bool wakeup;
 	int ms;
 
 	pthread_mutex_lock(&ia->prog_lock);
-	wakeup = progress_handle_events(ia, events, n);
-	ms = dofi_progress_check_amo(ia, dofi_progress_check_cqs(ia, wakeup));
+	dofi_progress_look(ia, kinds);
+	progress_handle_events(ia, events, n);
+	ms = dofi_progress_check_amo(ia, dofi_progress_check_cqs(ia, kinds));
 	pthread_mutex_unlock(&ia->prog_lock);
 
 	pthread_mutex_lock(&ia->cm_lock);
@@ -94,7 +101,7 @@ static int progress_round(struct dofi_ia *ia, const struct epoll_event *events, 
 	/* There are events again: read them in the next round, which comes at once unless consumers
 	 * poll, who would have to share the processor. */
 	if (!progress_eq_quiet(ia))
-		ms = ia->prog.consumer_polled ? DOFI_TICK_MS : 0;
+		ms = atomic_load(&ia->prog.period) ? DOFI_TICK_MS : 0;
 	pthread_mutex_unlock(&ia->cm_lock);
 
 	if (dofi_deferred_pending(ia))
@@ -189,10 +196,14 @@ int dofi_progress_open(struct dofi_ia *ia)
 	ia->run_deferred = dofi_progress_run_deferred;
 	ia->prog.epfd = dofi_forkfd(epoll_create1(EPOLL_CLOEXEC));
 	ia->prog.wakeup_fd = dofi_forkfd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-	if (ia->prog.epfd < 0 || ia->prog.wakeup_fd < 0)
+	ia->prog.timer_fd = dofi_forkfd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
+	ia->prog.extend_at = DOFI_NEVER;
+	if (ia->prog.epfd < 0 || ia->prog.wakeup_fd < 0 || ia->prog.timer_fd < 0)
 		ret = -errno;
 	else
 		ret = progress_watch_fd(ia, ia->prog.wakeup_fd, DOFI_KEY_WAKEUP);
+	if (!ret)
+		ret = progress_watch_fd(ia, ia->prog.timer_fd, DOFI_KEY_TIMER);
 	if (ret)
 		dofi_progress_close(ia);
 	return ret;
@@ -204,7 +215,9 @@ void dofi_progress_close(struct dofi_ia *ia)
 		dofi_forkfd_close(ia->prog.epfd);
 	if (ia->prog.wakeup_fd >= 0)
 		dofi_forkfd_close(ia->prog.wakeup_fd);
-	ia->prog.epfd = ia->prog.wakeup_fd = -1;
+	if (ia->prog.timer_fd >= 0)
+		dofi_forkfd_close(ia->prog.timer_fd);
+	ia->prog.epfd = ia->prog.wakeup_fd = ia->prog.timer_fd = -1;
 }
 
 int dofi_progress_start(struct dofi_ia *ia)

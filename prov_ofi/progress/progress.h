@@ -2,9 +2,8 @@
 /* Progress thread: makes progress when no consumer does.
  *
  * Each IA has one. It blocks in epoll on the event queue, on a wakeup descriptor, on the sockets of
- * datagram endpoints, and on the completion queues that no consumer reads. A CQ that a consumer
- * reads is excluded (DOFI_EVD_CONSUMER_POLLED), since a second thread woken by the same descriptor
- * would double the latency; it is checked every tick until the consumer stops.
+ * datagram endpoints, on a timer, and on the completion queues that it does not leave to consumers
+ * (progress_cq.c).
  */
 #ifndef DOFI_PROGRESS_H
 #define DOFI_PROGRESS_H

@@ -1,120 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Decides which completion queues the progress thread blocks on, and which it leaves to their
- * consumers, and how long.
+/* Decides who drives the completion queues: consumers, who have a lease, or the progress thread.
+ *
+ * A consumer that reads a CQ drives all connections of the adapter, so the thread blocks on none
+ * meanwhile. Calls of consumers store the time; when a period has passed since, the thread takes
+ * all CQs over. When an event wakes it and a consumer has called since the last event, it leaves
+ * the CQs for a short period, and for longer ones if the consumer still calls. The end of a period
+ * is a timer that consumers restart while they poll (dofi_progress_renew_lease).
+ * docs/architecture.md has the states.
+ *
+ * A thread that waits for an EVD owns its CQ. One with a CNO is never left to consumers, whose call
+ * may be dat_cno_wait, and that of the collectives only while it is read itself.
  */
 #include <errno.h>
 #include <sys/epoll.h>
 
 #include "data/cq.h"
 #include "object/progress_key.h"
+#include "object/progress_wakeup.h"
 #include "progress/progress_cq.h"
 
-/* Ticks become longer after this many consecutive ticks with active consumers. */
-#define CALM_TICKS 16
-#define LONG_TICK_MS 4
-/* On RDMA devices, and while all consumers wait, the tick grows by 4x up to this limit: a tick
- * costs polling programs that occupy all processors some hundred microseconds, and one every 4 ms
- * is more than one percent of a slow processor. */
-#define LONGEST_TICK_MS 256
-/* A consumer is polling if it reads at least BUSY_POLLS times, at an average interval of BUSY_GAP.
- * Its data is copied inside its calls, at 2 GB/s or more, and it cannot poll meanwhile. A post that
- * copies much counts as reads. */
-#define BUSY_POLLS 4
-#define BUSY_GAP DOFI_US(50)
-#define COPY_TIME(bytes) ((bytes) / 2)
-/* Fewer reads than BUSY_POLLS are inconclusive before this time has passed. */
-#define BUSY_LOOK DOFI_MS(DOFI_TICK_MS)
-/* A device makes progress itself: a consumer that polls its EVD occasionally gets the completions.
- * A thread woken by each of them would only compete for the processor, and so do ticks if polling
- * consumers occupy all processors. The same applies to the EVD of the collectives, whose consumers
- * share the processors with those that they wait for, and so poll seldom. */
-#define DEVICE_GAP DOFI_MS(LONG_TICK_MS)
+/* While consumers extend the lease, the thread reads at this interval the completions of CQs that
+ * they do not read. */
+#define SWEEP_PERIODS 18
+/* The first period of a lease is this part of the longest; each is twice as long as the one before.
+ */
+#define FIRST_PART 8
+/* Events between two leases if consumers use none. */
+#define PASS_MOST 1023u
 #define STALL_TICK_MS 40
-/* No consumer waits for the completions of a covered queue; they are read at this interval. */
-#define COVERED_TICK_MS 10
 
 /* False: the kernel rejects epoll sets that are nested too deeply. */
 static bool progress_arm_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 
+	if (evd->progress == DOFI_EVD_ARMED)
+		return true;
 	ev.data.u64 = dofi_progress_key(evd, DOFI_KEY_EVD);
 	if (epoll_ctl(ia->prog.epfd, EPOLL_CTL_ADD, evd->cq_fd, &ev) && errno != EEXIST)
 		return false;
 	evd->progress = DOFI_EVD_ARMED;
 	return true;
-}
-
-/* True if a consumer has read the CQ often since the last check. One that reads it occasionally,
- * while it spins on memory that a peer writes, cannot be relied on for progress. */
-static bool progress_polled_often(struct dofi_evd *evd, uint64_t now)
-{
-	uint32_t polls = dofi_evd_polls(evd);
-	uint64_t moved = DOFI_COUNT_READ(evd->bytes_completed);
-	uint64_t posted = atomic_load_explicit(&evd->bytes_posted, memory_order_relaxed);
-	uint64_t n = polls - evd->seen_polls + (posted - evd->seen_posted) / DOFI_LONG_COPY;
-	uint64_t copying = COPY_TIME(moved - evd->seen_completed);
-	uint64_t elapsed = now - evd->last_check;
-	bool busy;
-
-	if (evd->obj.ia->prog.automatic || evd == evd->obj.ia->coll_evd)
-		busy = n && elapsed < n * DEVICE_GAP;
-	else if (n < BUSY_POLLS)
-		busy = n && elapsed < copying;
-	else
-		busy = elapsed < n * BUSY_GAP + copying;
-	if (!busy && n < BUSY_POLLS && elapsed < BUSY_LOOK)
-		return false;
-	evd->seen_polls = polls;
-	evd->seen_posted = posted;
-	evd->seen_completed = moved;
-	evd->last_check = now;
-	return busy;
-}
-
-/* True if a consumer makes progress on this CQ. A consumer with a CNO is not expected to. */
-static bool progress_consumer_active(struct dofi_evd *evd)
-{
-	bool often = progress_polled_often(evd, dofi_now()), waiter, cno;
-
-	/* A thread is inside: a consumer that receives much data reads seldom; do not block on its
-	 * lock. A wrong guess is corrected at the next tick. */
-	if (!dofi_trylock(&evd->lock))
-		return true;
-	waiter = evd->waiter || evd->borrowers;
-	cno = evd->cno != NULL;
-	dofi_unlock(&evd->lock);
-	return waiter || (often && !cno);
-}
-
-/* True if for each endpoint of this CQ a consumer polls its other CQ, which makes progress in both
- * directions. Blocking on this CQ would wake the thread for arrivals that the consumer handles. */
-static bool progress_is_covered(struct dofi_ia *ia, struct dofi_evd *evd)
-{
-	struct dofi_list *pos;
-	bool any = false, all = true, cno;
-
-	dofi_lock(&evd->lock);
-	cno = evd->cno != NULL;
-	dofi_unlock(&evd->lock);
-	if (cno)
-		return false; /* its completions must be noticed at once */
-	pthread_mutex_lock(&ia->obj_lock);
-	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_EP])
-	{
-		const struct dofi_ep *ep = dofi_container(pos, struct dofi_ep, obj.link);
-		const struct dofi_evd *other = ep->recv_evd == evd ? ep->req_evd : ep->recv_evd;
-
-		if (ep->recv_evd != evd && ep->req_evd != evd)
-			continue;
-		any = true;
-		all = other != evd && other->progress == DOFI_EVD_CONSUMER_POLLED &&
-		      !other->covered_by_peer_cq;
-		if (!all)
-			break;
-	}
-	pthread_mutex_unlock(&ia->obj_lock);
-	return any && all;
 }
 
 /* Reads the CQ until blocking on its descriptor is permitted. */
@@ -147,61 +73,168 @@ static void progress_take_over_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 	evd->empty_polls++;
 }
 
-static int progress_tick_ms(const struct dofi_ia *ia)
+/* True if a thread is inside a call that reads the CQ, for example because it copies much. */
+static bool progress_is_read_now(struct dofi_evd *evd)
 {
-	uint32_t longer = ia->prog.idle_rounds;
+	if (!dofi_trylock(&evd->lock))
+		return true;
+	dofi_unlock(&evd->lock);
+	return false;
+}
 
-	if (!ia->prog.automatic) {
-		if (ia->prog.idle_rounds < CALM_TICKS)
-			return DOFI_TICK_MS;
-		longer = ia->prog.waiting_rounds;
+/* Reads the completions that no consumer has read in the last period; posted operations, or the end
+ * of a connection, may depend on them. */
+static void progress_sweep(struct dofi_ia *ia)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &ia->evds)
+	{
+		struct dofi_evd *evd = dofi_container(pos, struct dofi_evd, link);
+
+		if (evd->progress == DOFI_EVD_LEFT && !evd->polled && !progress_is_read_now(evd))
+			dofi_evd_service(evd);
 	}
-	return longer < 3 ? LONG_TICK_MS << 2 * longer : LONGEST_TICK_MS;
 }
 
-/* True if ticks are so long that a wakeup must shorten them. */
-static bool progress_has_long_tick(const struct dofi_ia *ia)
+/* Looks which CQs consumers have read since the last look. True: some. */
+static bool progress_was_called(struct dofi_ia *ia)
 {
-	return ia->prog.consumer_polled &&
-	       ia->prog.idle_rounds >= (ia->prog.automatic ? 1 : CALM_TICKS);
+	struct dofi_list *pos;
+	bool called = false;
+
+	dofi_list_each(pos, &ia->evds)
+	{
+		struct dofi_evd *evd = dofi_container(pos, struct dofi_evd, link);
+		uint32_t polls = dofi_evd_polls(evd);
+
+		evd->polled = polls != evd->seen_polls;
+		called |= evd->polled;
+		evd->seen_polls = polls;
+	}
+	return called;
 }
 
-/* A consumer is active: does not check the CQ before the next tick. */
-static void progress_leave_to_consumer(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now,
-				       bool is_covered)
+/* An event that consumers may handle themselves is a reason to grant the lease, except that each
+ * lease that was not used makes the thread pass over twice as many such events. */
+static bool progress_passes_over(struct dofi_progress *p)
 {
-	evd->covered_by_peer_cq = is_covered;
-	dofi_evd_disarm(evd, DOFI_EVD_CONSUMER_POLLED);
-	/* Slightly less than the timeout, so that the CQ is due in the next round. */
-	evd->next_check =
-		now - DOFI_US(100) + DOFI_MS(is_covered ? COVERED_TICK_MS : progress_tick_ms(ia));
+	if (p->passed++ < p->pass)
+		return true;
+	p->passed = 0;
+	p->pass = p->pass < PASS_MOST ? 2 * p->pass + 1 : PASS_MOST;
+	return false;
 }
 
-/* Reads the completions of a covered queue. If there are none while all consumers wait, the thread
- * takes the queue over, because the consumer that covers it blocks, too. */
-static void progress_serve_covered(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now)
+/* The end of the period is `end`. */
+static void progress_start_period(struct dofi_ia *ia, uint64_t period, uint64_t end, uint64_t now)
 {
-	if (!dofi_evd_service(evd) && ia->prog.waiting_rounds)
-		progress_take_over_cq(ia, evd);
+	atomic_store(&ia->prog.period, period);
+	atomic_store(&ia->prog.extend_until, now + SWEEP_PERIODS * dofi_progress_period(ia));
+	atomic_store(&ia->prog.extend_at, end - period + DOFI_EXTEND_AFTER(period));
+	dofi_progress_set_timer(ia, end - now);
+}
+
+static void progress_end_lease(struct dofi_ia *ia)
+{
+	atomic_store(&ia->prog.extend_at, DOFI_NEVER);
+	atomic_store(&ia->prog.period, 0);
+	dofi_progress_set_timer(ia, 0);
+}
+
+/* When a consumer has used the lease last: now, if a thread is inside a call that reads a CQ. */
+static uint64_t progress_used_at(struct dofi_ia *ia, uint64_t now)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &ia->evds)
+	{
+		if (progress_is_read_now(dofi_container(pos, struct dofi_evd, link)))
+			return now;
+	}
+	return atomic_load(&ia->prog.used_at);
+}
+
+/* The timer has expired. The next period begins when the lease has been used last. */
+static void progress_continue_lease(struct dofi_ia *ia)
+{
+	uint64_t now = dofi_now(), used_at = progress_used_at(ia, now);
+	uint64_t longest = dofi_progress_period(ia), first = longest / FIRST_PART;
+	uint64_t period = atomic_load(&ia->prog.period);
+
+	if (!period)
+		period = first; /* the timer was started by the end of a wait */
+	if (now >= used_at + period) {
+		progress_end_lease(ia);
+		return;
+	}
+	/* A consumer that spins on memory has called in the first period, too: it takes the
+	 * completion of the event. */
+	if (period > first)
+		ia->prog.pass = 0;
+	period = 2 * period < longest ? 2 * period : longest;
+	progress_start_period(ia, period, used_at + period, now);
+	progress_sweep(ia);
+}
+
+void dofi_progress_look(struct dofi_ia *ia, unsigned int kinds)
+{
+	bool timer = kinds & 1u << DOFI_KEY_TIMER, called;
+	uint64_t now, period = dofi_progress_period(ia) / FIRST_PART;
+
+	DOFI_ASSERT_LOCKED(&ia->prog_lock);
+	if (!timer && (atomic_load(&ia->prog.period) || !(kinds & 1u << DOFI_KEY_EVD)))
+		return;
+	called = progress_was_called(ia);
+	if (timer) {
+		progress_continue_lease(ia);
+	} else if (called && (ia->prog.automatic || !progress_passes_over(&ia->prog))) {
+		now = dofi_now();
+		progress_start_period(ia, period, now + period, now);
+	}
+}
+
+/* True: the CQ is left to consumers. An armed one is read first, since a consumer that spins on
+ * memory, which the event may change, does not read it. */
+static bool progress_leaves_cq(struct dofi_ia *ia, struct dofi_evd *evd)
+{
+	bool leased = atomic_load(&ia->prog.period), waits, cno;
+
+	if (!leased)
+		dofi_lock(&evd->lock);
+	else if (!dofi_trylock(&evd->lock))
+		return true;
+	waits = evd->waiter || evd->borrowers;
+	if (waits) {
+		/* A borrower looks for this after it has left. */
+		atomic_store(&ia->prog.left_to_waiter, true);
+		waits = evd->waiter || evd->borrowers;
+	}
+	cno = evd->cno != NULL;
+	dofi_unlock(&evd->lock);
+	if (waits)
+		return true;
+	if (!leased || cno || (evd == ia->coll_evd && !evd->polled))
+		return false;
+	if (evd->progress == DOFI_EVD_ARMED)
+		dofi_evd_service(evd);
+	return true;
+}
+
+static void progress_check_cq(struct dofi_ia *ia, struct dofi_evd *evd)
+{
+	if (progress_leaves_cq(ia, evd))
+		dofi_evd_disarm(evd, DOFI_EVD_LEFT);
 	else
-		progress_leave_to_consumer(ia, evd, now, true);
+		progress_take_over_cq(ia, evd);
 }
 
-/* Checks a CQ that is not armed. True: it is armed now. */
-static bool progress_check_cq(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now, bool wakeup)
+void dofi_progress_cq_ready(struct dofi_ia *ia, struct dofi_evd *evd)
 {
-	if (evd->progress != DOFI_EVD_UNKNOWN && now < evd->next_check && !wakeup)
-		return false;
-	if (progress_consumer_active(evd)) {
-		progress_leave_to_consumer(ia, evd, now, false);
-		return false;
-	}
-	if (progress_is_covered(ia, evd)) {
-		progress_serve_covered(ia, evd, now);
-		return false;
-	}
-	progress_take_over_cq(ia, evd);
-	return evd->progress == DOFI_EVD_ARMED;
+	DOFI_ASSERT_LOCKED(&ia->prog_lock);
+	/* The EVD may have been freed since epoll returned, and be another adapter's. */
+	if (evd->obj.ia == ia && evd->progress == DOFI_EVD_ARMED && evd->cq)
+		progress_check_cq(ia, evd);
 }
 
 int dofi_progress_timeout(uint64_t deadline, int ms)
@@ -217,77 +250,22 @@ int dofi_progress_timeout(uint64_t deadline, int ms)
 	return ms < 0 || (int)left < ms ? (int)left : ms;
 }
 
-/* True if each consumer-polled CQ that is not covered has a waiter, which sends a wakeup when it
- * returns. */
-static bool progress_all_consumers_wait(struct dofi_ia *ia)
+int dofi_progress_check_cqs(struct dofi_ia *ia, unsigned int kinds)
 {
-	struct dofi_list *pos;
-	bool all = true;
-
-	dofi_list_each(pos, &ia->evds)
-	{
-		struct dofi_evd *evd = dofi_container(pos, struct dofi_evd, link);
-
-		if (evd->progress != DOFI_EVD_CONSUMER_POLLED || evd->covered_by_peer_cq)
-			continue;
-		dofi_lock(&evd->lock);
-		all = evd->waiter || evd->borrowers;
-		dofi_unlock(&evd->lock);
-		if (!all)
-			break;
-	}
-	return all;
-}
-
-int dofi_progress_check_cqs(struct dofi_ia *ia, bool wakeup)
-{
-	uint64_t now = dofi_now();
-	uint64_t next = DOFI_NEVER;
-	bool consumer_polled = false, took = false, automatic = ia->prog.automatic;
+	bool all = kinds & (1u << DOFI_KEY_WAKEUP | 1u << DOFI_KEY_TIMER);
+	uint64_t now = dofi_now(), next = DOFI_NEVER;
 	struct dofi_list *pos;
 
 	DOFI_ASSERT_LOCKED(&ia->prog_lock);
-	/* Reset first: CQs that are checked now must be checked again soon. */
-	if (wakeup)
-		ia->prog.idle_rounds = 0;
 	dofi_list_each(pos, &ia->evds)
 	{
 		struct dofi_evd *evd = dofi_container(pos, struct dofi_evd, link);
 
-		if (evd->progress != DOFI_EVD_ARMED)
-			took |= progress_check_cq(ia, evd, now, wakeup);
-		consumer_polled |= evd->progress == DOFI_EVD_CONSUMER_POLLED;
-		if ((evd->progress == DOFI_EVD_STALLED ||
-		     (evd->progress == DOFI_EVD_CONSUMER_POLLED && evd->covered_by_peer_cq &&
-		      !automatic)) &&
-		    evd->next_check < next)
+		if (evd->progress == DOFI_EVD_STALLED ? all || now >= evd->next_check
+						      : all && evd->progress == DOFI_EVD_LEFT)
+			progress_check_cq(ia, evd);
+		if (evd->progress == DOFI_EVD_STALLED && evd->next_check < next)
 			next = evd->next_check;
 	}
-	ia->prog.idle_rounds = took || wakeup ? 0 : ia->prog.idle_rounds + 1;
-	ia->prog.consumer_polled = consumer_polled;
-	atomic_store_explicit(&ia->prog.long_tick, progress_has_long_tick(ia),
-			      memory_order_relaxed);
-	/* After that store: a waiter that is seen here reads it when it returns. */
-	ia->prog.waiting_rounds = !automatic && progress_has_long_tick(ia) &&
-						  progress_all_consumers_wait(ia)
-					  ? ia->prog.waiting_rounds + 1
-					  : 0;
-	return dofi_progress_timeout(next, consumer_polled ? progress_tick_ms(ia) : -1);
-}
-
-void dofi_progress_cq_ready(struct dofi_ia *ia, struct dofi_evd *evd)
-{
-	DOFI_ASSERT_LOCKED(&ia->prog_lock);
-	/* The EVD may have been freed since epoll returned, and be another adapter's. */
-	if (evd->obj.ia != ia || evd->progress != DOFI_EVD_ARMED || !evd->cq)
-		return;
-	if (progress_consumer_active(evd)) {
-		ia->prog.idle_rounds = 0;
-		progress_leave_to_consumer(ia, evd, dofi_now(), false);
-	} else if (progress_is_covered(ia, evd)) {
-		ia->prog.waiting_rounds = 0;
-		progress_serve_covered(ia, evd, dofi_now());
-	} else {
-		progress_take_over_cq(ia, evd);
-	}
+	return dofi_progress_timeout(next, -1);
 }

@@ -17,8 +17,7 @@
 
 #define MESSAGES 100
 #define ROUNDS 20
-/* progress_cq.c: the progress thread leaves a queue to a consumer whose calls are less than
- * 50 us apart on average. Half of it, because the average of a round is not that of the thread. */
+/* progress_wakeup.h: the progress thread leaves queues to consumers that call in each period. */
 #define POLL_GAP_US 25
 
 /* Calls of read and write that this thread has made; false: the kernel does not count them. */
@@ -288,5 +287,46 @@ TEST(look, is_not_needed_for_what_was_posted_after_unanswered_sends)
 		EV_DTO(t.a[0].req, t.a[0].ep, (uint64_t)i, OP_SEND, WRITTEN);
 	}
 	EV_DTO(t.a[1].req, t.a[1].ep, 1, OP_WRITE, WRITTEN);
+	two_close(&t);
+}
+
+#define LEFT 51
+#define POLLED_US 20000
+
+/* A consumer that has polled for a while makes no further call, or polls an event dispatcher
+ * without completions only, while it spins on memory. It is served within a millisecond. */
+TEST(look, is_followed_by_service_within_a_millisecond)
+{
+	int in_time[2] = { 0, 0 };
+	struct dt_start start;
+	DAT_EVENT event;
+	struct two t;
+
+	two_open(&t);
+	for (unsigned int i = 0; i < LEFT; i++) {
+		uint64_t end = dt_now_us() + POLLED_US;
+
+		while (dt_now_us() < end)
+			for (int k = 0; k < 4; k++) {
+				struct side *s = &t.b[k / 2];
+
+				ASSERT_EQ(DAT_GET_TYPE(dat_evd_dequeue(k % 2 ? s->req : s->recv,
+								       &event)),
+					  DAT_QUEUE_EMPTY);
+			}
+		fill(t.a[0].buf.mem, WRITTEN, i);
+		start = dt_start();
+		OK(post_write(&t.a[0], 0, WRITTEN, i, &t.b[0], 0));
+		end = dt_now_us() + (uint64_t)US_EVENT * dt_slow();
+		while (!is_filled(t.b[0].buf.mem, WRITTEN, i)) {
+			ASSERT(dt_now_us() < end);
+			ASSERT(i % 2 || dat_evd_dequeue(t.b[0].conn, &event) != DAT_SUCCESS);
+		}
+		in_time[i % 2] += dt_in_time(&start, 1000);
+		poll_dto(t.a[0].req, &event);
+	}
+	dt_note("%d and %d of %d in time", in_time[0], in_time[1], LEFT / 2);
+	/* On a busy machine the thread may get no processor for longer. */
+	ASSERT(in_time[0] >= LEFT / 4 && in_time[1] >= LEFT / 4);
 	two_close(&t);
 }

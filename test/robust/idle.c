@@ -19,11 +19,8 @@ enum step { ST_LISTEN, ST_UP, ST_SENT, ST_MEASURED = 8 };
 #define UNREAD 10
 #define USED 10
 #define LIMIT 0.01
-/*
- * Two waiters and the progress thread poll a CQ with unread messages 20 to 40 times per second
- * each.
- */
-#define WAKES 125
+/* Those of the measurement itself, and of timers of connections. */
+#define WAKES 3
 
 /*
  * With IN_USED_EVD_WAIT each message wakes the waiting thread before the long idle wait; send

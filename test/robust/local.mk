@@ -34,6 +34,7 @@ robust_tests = \
 	test/robust/share \
 	test/robust/mixed-20 \
 	test/robust/progress \
+	test/robust/changes \
 	test/robust/wakes \
 	test/robust/delivery \
 	test/robust/signals \
@@ -119,6 +120,11 @@ test_robust_mixed_20_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_robust_mixed_20_LDFLAGS = $(robust_ldflags)
 test_robust_mixed_20_LDADD = $(robust_libs2)
 EXTRA_test_robust_mixed_20_DEPENDENCIES = test/robust/mixed-12$(EXEEXT)
+
+test_robust_changes_SOURCES = test/robust/changes.c
+test_robust_changes_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_robust_changes_LDFLAGS = $(robust_ldflags)
+test_robust_changes_LDADD = $(robust_libs2)
 
 test_robust_wakes_SOURCES = test/robust/wakes.c
 test_robust_wakes_CPPFLAGS = $(robust_cppflags) -DRL_API=2

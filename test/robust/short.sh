@@ -4,4 +4,4 @@
 # those that take less than half a minute.
 . "${srcdir:-.}/test/robust/serial.sh"
 serial garbage bad_listener flood imposter footprint fi_settings exposed many share \
-	mixed-20 progress wakes delivery signals soak srqstress
+	mixed-20 progress changes wakes delivery signals soak srqstress

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counts how often the progress threads wake next to consumers that poll for a stream.
+/* Counts how often the progress threads wake next to consumers that poll, or wait for, each
+ * message.
  *
  * Threads of a busy machine lose the processor, and the progress thread takes the queues over
  * meanwhile. So the players have real-time priority, and a processor each, on which the progress
@@ -20,9 +21,14 @@ enum step { ST_LISTEN, ST_UP, ST_READY = 4, ST_COUNTED = 6 };
 #define LONG_WINDOW 16u
 #define RECVS 128u
 #define TRIES 20
+/* Between two polls of a program that computes, too. */
+#define PAUSE_US 30
+
+enum pattern { STREAM, POLLED, WAITED, SELDOM };
 
 struct scene {
 	const char *name;
+	enum pattern pattern;
 	size_t len;
 	unsigned int messages;
 	unsigned int most;  /* wakes per 100,000 messages, or per second */
@@ -70,19 +76,22 @@ static void check_completion(const struct side *s, const DAT_EVENT *ev)
 		 s->sent);
 }
 
-static bool take(struct side *s, DAT_EVD_HANDLE evd)
+static bool take(struct side *s, DAT_EVD_HANDLE evd, bool wait)
 {
+	DAT_COUNT more;
 	DAT_EVENT ev;
 
-	if (!rd_poll(evd, &ev))
+	if (wait)
+		RD_OK(dat_evd_wait(evd, 10000000, 1, &ev, &more));
+	else if (!rd_poll(evd, &ev))
 		return false;
 	check_completion(s, &ev);
 	return true;
 }
 
-static bool receive(struct side *s)
+static bool receive(struct side *s, bool wait)
 {
-	if (!take(s, s->rd.recv))
+	if (!take(s, s->rd.recv, wait))
 		return false;
 	RD_OK(rd_recv(s->rd.ep, &s->mem, (size_t)(1 + s->received % RECVS) * scene->len, scene->len,
 		      0));
@@ -104,7 +113,7 @@ static void send_stream(struct side *s, unsigned int messages)
 	while (taken < messages) {
 		while (posted < messages && posted - taken < window)
 			send_one(s, posted++);
-		while (take(s, s->rd.req))
+		while (take(s, s->rd.req, false))
 			taken++;
 	}
 }
@@ -112,7 +121,30 @@ static void send_stream(struct side *s, unsigned int messages)
 static void receive_stream(struct side *s, unsigned int messages)
 {
 	while (messages)
-		messages -= receive(s);
+		messages -= receive(s, false);
+}
+
+/* In the pauses a program computes. */
+static void pause_if_seldom(void)
+{
+	uint64_t end = scene->pattern == SELDOM ? rl_now() + PAUSE_US : 0;
+
+	while (rl_now() < end)
+		;
+}
+
+static void round_trips(struct side *s, unsigned int messages, bool wait)
+{
+	for (unsigned int i = 0; i < messages; i++) {
+		if (!s->index)
+			send_one(s, i);
+		while (!receive(s, wait))
+			pause_if_seldom();
+		if (s->index)
+			send_one(s, i);
+		while (!take(s, s->rd.req, false))
+			pause_if_seldom();
+	}
 }
 
 /* Returns how many wakes were too many. */
@@ -121,7 +153,9 @@ static unsigned int count_once(struct side *s)
 	unsigned long before = rl_progress_sleeps(), woken, most;
 	uint64_t began = rl_now();
 
-	if (s->index)
+	if (scene->pattern != STREAM)
+		round_trips(s, scene->messages, scene->pattern == WAITED);
+	else if (s->index)
 		send_stream(s, scene->messages);
 	else
 		receive_stream(s, scene->messages);
@@ -184,8 +218,11 @@ static void play(void *arg)
 /* At the beginning of a stream no read shows yet that the sender polls, in the second window
  * neither. */
 static const struct scene scenes[] = {
-	{ "stream", SHORT, 100000, 1000, 3 * WINDOW },
-	{ "stream-of-copies", LONG, 5000, 1500, 100 },
+	{ "stream", STREAM, SHORT, 100000, 400, 3 * WINDOW },
+	{ "stream-of-copies", STREAM, LONG, 5000, 1500, 100 },
+	{ "polled", POLLED, SHORT, 50000, 200, 30 },
+	{ "waited", WAITED, SHORT, 50000, 300, 30 },
+	{ "polled-seldom", SELDOM, SHORT, 10000, 150, 30 },
 };
 
 static void run(void)
