@@ -107,7 +107,10 @@ static const struct msgep_transport transports[2] = {
 
 static void rig_check_path(struct msgep_ep *ep)
 {
-	ASSERT(!end_of(ep)->path_ok);
+	struct end *e = end_of(ep);
+
+	ASSERT(!e->path_ok);
+	e->path_ok = e->answered;
 }
 
 static bool rig_path_checked(struct msgep_ep *ep)
@@ -115,9 +118,22 @@ static bool rig_path_checked(struct msgep_ep *ep)
 	return end_of(ep)->path_ok;
 }
 
+static void rig_progress(struct msgep_domain *domain, struct msgep_cq_direct *direct)
+{
+	struct side *s = dofi_container(domain, struct side, domain);
+
+	ASSERT(!direct);
+	if (!s->arrived)
+		return;
+	s->arrived->path_ok = true;
+	s->checked = &s->arrived->ep;
+	s->arrived = NULL;
+}
+
 const struct msgep_transport rig_checking = {
 	.name = "rigcheck",
 	.id = 9,
+	.progress = rig_progress,
 	.check_path = rig_check_path,
 	.path_checked = rig_path_checked,
 	.get_params = rig_get_params,

@@ -29,6 +29,7 @@ struct side {
 	struct msgep_eq eq;
 	unsigned int events;      /* ever posted */
 	struct msgep_ep *checked; /* what msgep_eq_next_checked returns next */
+	struct end *arrived;      /* reading packets confirms its path */
 };
 
 /* A connected endpoint, and the calls that the transport has received for it. */
@@ -42,7 +43,8 @@ struct end {
 	char last[MSGEP_PARAMS_MAX];
 	int held_back; /* times that the end must not be reported; -1: always */
 	unsigned int peer_ended_calls;
-	bool path_ok; /* with rig_checking */
+	bool path_ok;  /* with rig_checking */
+	bool answered; /* a probe is answered at once */
 	/* Reading what the peer has sent last confirms the path of this one, too. */
 	struct end *confirms;
 };

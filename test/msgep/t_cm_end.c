@@ -62,6 +62,63 @@ TEST(msgep_end, follows_connections_that_its_last_packets_establish)
 	teardown(&p);
 }
 
+/* A connection of p->a to p->b whose path this side has yet to check; the client's is up. */
+static void check_begins(struct pair *p, struct side *client)
+{
+	struct msgep_event *event;
+
+	memset(&play, 0, sizeof(play));
+	side_open(client, false);
+	side_open(&p->s, false);
+	client->fabric.transport = p->s.fabric.transport = &rig_checking;
+	ASSERT_EQ(pep_open(&p->pep, &p->s, "127.0.0.1", 0), 0);
+	end_open(&p->a, client, NULL);
+	p->a.answered = true;
+	ASSERT_EQ(end_connect(&p->a, "127.0.0.1", pep_port(&p->pep), NULL, 0), 0);
+	event = side_await_event(&p->s, client, FI_CONNREQ);
+	end_open(&p->b, &p->s, event->info);
+	free(event);
+	ASSERT_EQ(fi_accept(&p->b.ep.fid, NULL, 0), 0);
+	side_await_only(client, &p->s, FI_CONNECTED, &p->a);
+	side_expect_no_event(&p->s, NULL);
+}
+
+/* The client, which was up, has died. Its packet that establishes the connection here has arrived
+ * and has not been read. */
+TEST(msgep_end, of_a_client_that_was_up_follows_the_establishment)
+{
+	struct side client;
+	struct pair p;
+
+	check_begins(&p, &client);
+	p.s.arrived = &p.b;
+	ASSERT_EQ(shutdown(p.a.ep.sock, SHUT_RDWR), 0);
+	side_await_only(&p.s, NULL, FI_CONNECTED, &p.b);
+	side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+	ASSERT(p.b.died);
+	end_close(&p.a);
+	end_close(&p.b);
+	side_close(&client);
+	teardown(&p);
+}
+
+/* The time for the check ends before a thread has read what has arrived. */
+TEST(msgep_end, of_a_check_does_not_come_before_what_has_arrived)
+{
+	struct side client;
+	struct pair p;
+
+	set_number("DAPL_OFI_ACCEPT_MS", "100");
+	check_begins(&p, &client);
+	p.s.arrived = &p.b;
+	side_await_only(&p.s, NULL, FI_CONNECTED, &p.b);
+	end_close(&p.a);
+	side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+	end_close(&p.b);
+	side_close(&client);
+	teardown(&p);
+}
+
 /* Runs a process that connects and blocks until it is killed. */
 struct victim {
 	bool local, says_bye;

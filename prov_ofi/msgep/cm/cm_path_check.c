@@ -116,6 +116,21 @@ void msgep_cm_path_failed(const struct msgep_cm_conn *conn)
 		 (unsigned long long)((dofi_now() - conn->path_check_since) / DOFI_MS(1)));
 }
 
+/* The client may have been up, and have ended the connection or died since: its last packets, which
+ * show that data passes, may be here already. Reads them. False: the check is over. */
+static bool cm_path_unchecked(struct msgep_cm_conn *conn)
+{
+	struct msgep_ep *ep = conn->ep;
+
+	/* With routes the passive side is up first. */
+	if (conn->transport->cm_send)
+		return true;
+	if (conn->transport->progress)
+		conn->transport->progress(ep->domain, NULL);
+	msgep_cm_path_checked(ep);
+	return ep->cm == conn && conn->state == MSGEP_CM_PATH_CHECK;
+}
+
 void msgep_cm_path_tick(struct msgep_cm_conn *conn)
 {
 	uint64_t end = conn->path_check_since + DOFI_MS(dofi_param(DOFI_NUM_ACCEPT_MS));
@@ -127,6 +142,8 @@ void msgep_cm_path_tick(struct msgep_cm_conn *conn)
 		return;
 	}
 	if (now >= end) {
+		if (!cm_path_unchecked(conn))
+			return;
 		msgep_cm_path_failed(conn);
 		msgep_cm_fail(conn, ETIMEDOUT, NULL, 0);
 		return;
@@ -145,8 +162,11 @@ void msgep_cm_path_tick(struct msgep_cm_conn *conn)
  * endpoint is attached the route reports its end. */
 void msgep_cm_path_ready(struct msgep_cm_conn *conn)
 {
-	int ret = msgep_cm_recv(conn, true);
+	int ret;
 
+	if (!cm_path_unchecked(conn))
+		return;
+	ret = msgep_cm_recv(conn, true);
 	if (!ret || ret == -EINTR)
 		return;
 	if (conn->transport->cm_send && ret > 0)
