@@ -384,8 +384,6 @@ static DAT_RETURN cr_choose_ep(struct dofi_cr *cr, DAT_EP_HANDLE handle, struct 
  * closed (soft-RoCE, soft-iWARP: EINVAL), or for lack of memory. Nothing is left to accept. */
 static void cr_request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *request, int err)
 {
-	dofi_log(DOFI_LOG_INFO, "a connection request cannot be accepted any more: %s",
-		 dofi_error_text(-err));
 	/* A peer that has not gone waits for an answer.
 	 *
 	 * QUIRK libfabric verbs: frees its state of a request only when it is rejected, also if the
@@ -395,6 +393,7 @@ static void cr_request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *
 	ep->active = false;
 	ep->remote = cr->remote;
 	ep->remote_port = cr->remote_port;
+	dofi_diag_accept_failed(ep, dofi_error_text(-err));
 	dofi_ep_transit(ep, DOFI_EP_ACCEPT);
 	dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
 }
@@ -496,10 +495,12 @@ static DAT_RETURN cr_accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT
 	cr->info = NULL;
 	if (!ret)
 		DOFI_COUNT_IA(ia, CM_REP_TX);
-	if (ret)
+	if (ret) {
+		dofi_diag_accept_failed(ep, dofi_error_text(-ret));
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
-	else
+	} else {
 		cr_await_peer(ep);
+	}
 	return DAT_SUCCESS;
 }
 

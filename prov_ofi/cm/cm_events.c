@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cancel.h"
+#include "base/error_text.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "base/probe.h"
@@ -129,6 +130,21 @@ void dofi_cm_drained(struct dofi_ep *ep)
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
 }
 
+static void cm_accept_failed(struct dofi_ep *ep, const char *cause, bool by_us)
+{
+	dofi_diag_accept_failed(ep, cause);
+	dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, by_us);
+}
+
+static void cm_accept_deadline(struct dofi_ep *ep)
+{
+	/* The result may have arrived without having been read yet. */
+	dofi_cm_read_events(ep->obj.ia);
+	if (ep->state != DAT_EP_STATE_COMPLETION_PENDING)
+		return;
+	cm_accept_failed(ep, "DAPL_OFI_ACCEPT_MS has expired", true);
+}
+
 void dofi_cm_deadline(struct dofi_timer *timer)
 {
 	struct dofi_ep *ep = dofi_container(timer, struct dofi_ep, timer);
@@ -139,7 +155,7 @@ void dofi_cm_deadline(struct dofi_timer *timer)
 		dofi_cm_connect_deadline(ep);
 		break;
 	case DAT_EP_STATE_COMPLETION_PENDING:
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
+		cm_accept_deadline(ep);
 		break;
 	case DAT_EP_STATE_DISCONNECT_PENDING:
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
@@ -274,7 +290,7 @@ static void cm_settle_early_ends(struct dofi_ia *ia)
 		if (!ep || !conn->ended_early)
 			continue;
 		if (ep->state == DAT_EP_STATE_COMPLETION_PENDING)
-			dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, false);
+			cm_accept_failed(ep, "the peer has ended it", false);
 		else if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 			cm_ended_unanswered(ep);
 		else
@@ -351,7 +367,7 @@ static void cm_failed(struct dofi_ep *ep, int err, int code, const uint8_t *data
 		dofi_cm_end(ep, cm_failure_event(ep, err, data, len), false);
 		break;
 	case DAT_EP_STATE_COMPLETION_PENDING:
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, false);
+		cm_accept_failed(ep, dofi_error_text(err), false);
 		break;
 	case DAT_EP_STATE_CONNECTED:
 	case DAT_EP_STATE_DISCONNECT_PENDING:

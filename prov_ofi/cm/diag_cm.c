@@ -153,6 +153,16 @@ void dofi_diag_connect_timed_out(const struct dofi_ep *ep)
 			"firewall drops what comes to that port");
 }
 
+void dofi_diag_accept_failed(const struct dofi_ep *ep, const char *cause)
+{
+	char text[DOFI_ADDR_TEXT];
+
+	if (diag_wanted(DOFI_LOG_INFO))
+		dofi_log(DOFI_LOG_INFO,
+			 "the request of %s was accepted, no connection followed: %s",
+			 dofi_addr_text(&ep->remote, ep->remote_port, text, sizeof(text)), cause);
+}
+
 void dofi_diag_connect_unproven(const struct dofi_ep *ep)
 {
 	if (diag_wanted(DOFI_LOG_WARN))

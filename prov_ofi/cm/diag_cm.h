@@ -23,6 +23,9 @@ void dofi_diag_connect_timed_out(const struct dofi_ep *ep);
 /* The answer does not prove knowledge of the secret, or belongs to another handshake. */
 void dofi_diag_connect_unproven(const struct dofi_ep *ep);
 
+/* No connection follows the acceptance. */
+void dofi_diag_accept_failed(const struct dofi_ep *ep, const char *cause);
+
 /* The connection of this EP is established. */
 void dofi_diag_connected(const struct dofi_ep *ep);
 
