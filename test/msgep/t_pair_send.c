@@ -305,7 +305,7 @@ TEST(pair_send, a_held_packet_leaves_before_a_thread_sleeps)
 	put_go(o);
 	pair_flush_dirty(&o->net, PAIR_HELD);
 	ASSERT_EQ(messages, 1);
-	ASSERT(!atomic_load(&o->net.has_dirty));
+	ASSERT(!atomic_load(&o->net.dirty_need));
 	one_close(o);
 }
 
@@ -461,7 +461,7 @@ TEST(pair_send, an_acknowledgement_that_waits_leaves_before_a_thread_sleeps)
 	put_ack(o, 0);
 	pair_flush_dirty(&o->net, PAIR_HELD);
 	ASSERT_EQ(messages, 3);
-	ASSERT(!atomic_load(&o->net.has_dirty));
+	ASSERT(!atomic_load(&o->net.dirty_need));
 	one_close(o);
 }
 

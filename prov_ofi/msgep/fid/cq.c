@@ -36,6 +36,10 @@ static void cq_poll_or_yield(struct msgep_cq *cq, struct msgep_cq_direct *direct
 {
 	bool all = false;
 
+	if (msgep_cq_all_dispatched(cq)) {
+		cq->domain->fabric->transport->progress(cq->domain, direct);
+		return;
+	}
 	if (dofi_trylock(&cq->poll)) {
 		all = msgep_cq_poll_eps(cq, msgep_cq_polls_network(cq), false, direct);
 		if (!direct->n && !msgep_cq_has_all(cq))

@@ -33,8 +33,7 @@ static inline bool msgep_cq_all_dispatched(const struct msgep_cq *cq)
 /* True if polling this queue processes all connections of the domain. */
 static inline bool msgep_cq_has_all(const struct msgep_cq *cq)
 {
-	return cq->n_eps == atomic_load_explicit(&cq->domain->eps, memory_order_relaxed) ||
-	       msgep_cq_all_dispatched(cq);
+	return cq->n_eps == atomic_load_explicit(&cq->domain->eps, memory_order_relaxed);
 }
 
 #endif

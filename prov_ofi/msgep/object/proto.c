@@ -43,9 +43,8 @@ static void proto_head_of(struct msgep_frame *f, const struct msgep_tx *tx, uint
 }
 
 /* Completes messages that have arrived. */
-void msgep_complete_arrived(struct msgep_ep *ep)
+void msgep_complete_arrived(struct msgep_ep *ep, uint32_t arrived)
 {
-	uint32_t arrived = ep->transport->arrived(ep);
 	const struct msgep_inflight *f;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
@@ -64,7 +63,7 @@ void msgep_complete_arrived(struct msgep_ep *ep)
 bool msgep_inflight_grow(struct msgep_ep *ep)
 {
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	msgep_complete_arrived(ep);
+	msgep_complete_arrived(ep, ep->transport->arrived(ep));
 	if (ep->inflight_tail - ep->inflight_head < ep->inflight_capacity)
 		return true;
 	/* Each entry is at least one frame of those that the peer has room for: some complete
@@ -76,6 +75,8 @@ bool msgep_inflight_grow(struct msgep_ep *ep)
 /* msgep_inflight_has_slot was true before the last frame was reserved. */
 void msgep_inflight_add(struct msgep_ep *ep, void *context, uint64_t total)
 {
+	uint32_t arrived;
+
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	DOFI_ASSERT(ep->inflight_tail - ep->inflight_head < ep->inflight_capacity,
 		    "endpoint %p: head %u, tail %u, capacity %u", (void *)ep, ep->inflight_head,
@@ -89,8 +90,9 @@ void msgep_inflight_add(struct msgep_ep *ep, void *context, uint64_t total)
 			msgep_cq_wake(ep->tx_cq);
 	}
 	/* It may have arrived before complete_at was set. */
-	if (msgep_ep_completes_at(ep, ep->transport->arrived(ep)))
-		msgep_complete_arrived(ep);
+	arrived = ep->transport->arrived(ep);
+	if (msgep_ep_completes_at(ep, arrived))
+		msgep_complete_arrived(ep, arrived);
 }
 
 /* The request is entirely in frames. */

@@ -64,8 +64,8 @@ static inline bool msgep_is_acked(struct msgep_ep *ep)
 {
 	return ep->transport->arrived && !(ep->transport->is_eager && ep->transport->is_eager(ep));
 }
-/* Completes messages that have arrived. */
-void msgep_complete_arrived(struct msgep_ep *ep);
+/* Completes messages that have arrived: those that end in that number of frames. */
+void msgep_complete_arrived(struct msgep_ep *ep, uint32_t arrived);
 /* Enlarges the ring of inflight messages, which is full. False: no memory. */
 bool msgep_inflight_grow(struct msgep_ep *ep);
 /* True if the inflight ring has room. Checked before a frame that may end a message. */
@@ -76,9 +76,13 @@ static inline bool msgep_inflight_has_slot(struct msgep_ep *ep)
 }
 static inline void msgep_complete_due(struct msgep_ep *ep)
 {
-	if (ep->inflight_head != ep->inflight_tail &&
-	    msgep_ep_completes_at(ep, ep->transport->arrived(ep)))
-		msgep_complete_arrived(ep);
+	uint32_t arrived;
+
+	if (ep->inflight_head == ep->inflight_tail)
+		return;
+	arrived = ep->transport->arrived(ep);
+	if (msgep_ep_completes_at(ep, arrived))
+		msgep_complete_arrived(ep, arrived);
 }
 /* A message is entirely in frames: it completes when they have arrived. */
 void msgep_inflight_add(struct msgep_ep *ep, void *context, uint64_t total);

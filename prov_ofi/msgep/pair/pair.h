@@ -104,8 +104,8 @@ _Static_assert(PAIR_PACKETS < 256 && PAIR_WINDOW / PAIR_UNIT < 65536, "they fit 
 #define PAIR_HELD_NS 200000
 /* A consumer that replies to what arrives does so within this number of empty polls. */
 #define PAIR_REPLY_POLLS 8
-/* A consumer's poll within this time of one that has received packets reads none: less than a
- * network message takes. */
+/* A consumer's poll within this time of the beginning of one that has received packets reads none:
+ * less than a network message takes. */
 #define PAIR_FRESH_NS 5000
 /* Interval of reading the event queue while packets keep the completion queue busy. */
 #define PAIR_EQ_NS 1000000
@@ -173,6 +173,7 @@ enum pair_state { PAIR_CONNECTING, PAIR_UP, PAIR_BROKEN };
 
 /* When collected packets are sent. */
 enum pair_need {
+	PAIR_EMPTY,  /* there are none */
 	PAIR_HELD,   /* with others, or before a thread sleeps */
 	PAIR_LAZY,   /* by a poll that finds nothing, or a few of them (pair_awaits_reply) */
 	PAIR_URGENT, /* by the next poll */
@@ -198,7 +199,7 @@ struct pair {
 	uint32_t n_points;
 
 	struct dofi_lock lock;
-	struct pair_buf *open;                   /* collects packets; NULL: empty */
+	struct pair_buf *open;                   /* collects packets; may be NULL */
 	struct pair_buf *waiting, **waiting_end; /* messages for which libfabric had no
 						  * room */
 	uint32_t in_flight;
@@ -390,11 +391,12 @@ struct pair_net {
 	struct dofi_list dirty, touched, kept;
 	struct pair_buf *pool;           /* send buffers */
 	struct pair_transfer *transfers; /* unused */
-	/* The last poll, which ended at received_at, has received packets; this one sends no kept
+	/* The last poll, which began at received_at, has received packets; this one sends no kept
 	 * transfers. net->lock */
 	bool received, paused;
 	uint64_t received_at;
-	_Atomic bool has_dirty, has_touched, has_kept;
+	_Atomic bool has_touched, has_kept;
+	_Atomic enum pair_need dirty_need; /* no pair in `dirty` has a higher one; leaf to write */
 	/* A thread may sleep, and nothing has been left to the next poll since; leaf to set. */
 	_Atomic bool asleep;
 	_Atomic uint32_t empty_polls; /* polls that found nothing; net->lock to write */
@@ -404,6 +406,12 @@ struct pair_net {
 static inline struct pair_net *pair_net_of(const struct msgep_domain *domain)
 {
 	return domain->transport_data;
+}
+
+/* True if no packets have been collected. Caller holds pair->lock. */
+static inline bool pair_is_empty(const struct pair *pair)
+{
+	return !pair->open || pair->open->len == sizeof(struct pair_head);
 }
 
 static inline uint32_t pair_padded(uint32_t len)
@@ -511,8 +519,14 @@ bool pair_send_control(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t 
 void pair_control(struct pair_conn *conn, uint8_t kind, uint64_t value, uint64_t total);
 /* Sends what has been collected if any of it has this need, or a higher one. */
 void pair_flush(struct pair *pair, enum pair_need least);
-/* The same for all pairs that have collected something. Caller holds net->lock. */
-void pair_flush_dirty(struct pair_net *net, enum pair_need least);
+/* The same for all pairs that have collected something. Caller holds net->lock, and has disabled
+ * cancellation, as for pair_flush. */
+void pair_flush_all(struct pair_net *net, enum pair_need least);
+static inline void pair_flush_dirty(struct pair_net *net, enum pair_need least)
+{
+	if (atomic_load_explicit(&net->dirty_need, memory_order_relaxed) >= least)
+		pair_flush_all(net, least);
+}
 /* Of `left` transfers one has ended: ends the wait of held packets, unless there are enough others.
  * Caller holds ep->lock. */
 void pair_unhold(struct pair_conn *conn, uint32_t left);
@@ -522,24 +536,21 @@ void pair_owe(struct pair_conn *conn);
  * the adapter's queues sleep, one of them is woken a millisecond later. */
 void pair_leave_work(struct pair_net *net);
 /* A message has completed. Caller holds net->lock. */
-void pair_sent(struct pair_net *net, struct pair_buf *buf);
+void pair_sent(struct pair_buf *buf);
 /* The pair is closed: returns its buffers to the pool. */
 void pair_drop_unsent(struct pair *pair);
 /* Adds a buffer, for messages that must be sent even without memory. 0 or negative. */
 int pair_buf_new(struct pair_net *net);
 void pair_pool_free(struct pair_net *net);
 
-/* Moves the list of work for the next poll, which `any` announces. False: there is none. */
-static inline bool pair_take_all(struct pair_net *net, struct dofi_list *work, _Atomic bool *any,
+/* Moves the list of work for the next poll, which `any` announces. */
+static inline void pair_take_all(struct pair_net *net, struct dofi_list *work, _Atomic bool *any,
 				 struct dofi_list *todo)
 {
-	if (!atomic_load_explicit(any, memory_order_relaxed))
-		return false;
 	dofi_lock(&net->leaf);
 	dofi_list_move(work, todo);
 	atomic_store_explicit(any, false, memory_order_relaxed);
 	dofi_unlock(&net->leaf);
-	return true;
 }
 
 /* pair_recv.c */

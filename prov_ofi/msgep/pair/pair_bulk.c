@@ -344,8 +344,7 @@ void pair_bulk_send_kept(struct pair_net *net, uint32_t most)
 	struct dofi_list todo;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
-	if (!pair_take_all(net, &net->kept, &net->has_kept, &todo))
-		return;
+	pair_take_all(net, &net->kept, &net->has_kept, &todo);
 	for (;;) {
 		struct pair_conn *conn;
 

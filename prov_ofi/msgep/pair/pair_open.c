@@ -287,7 +287,8 @@ static bool pair_unsent(struct pair_net *net)
 		struct pair *pair = dofi_container(pos, struct pair, link);
 
 		dofi_lock(&pair->lock);
-		any |= pair->state == PAIR_UP && (pair->in_flight || pair->waiting || pair->open);
+		any |= pair->state == PAIR_UP &&
+		       (pair->in_flight || pair->waiting || !pair_is_empty(pair));
 		dofi_unlock(&pair->lock);
 	}
 	return any;
@@ -336,7 +337,7 @@ bool pair_may_sleep(struct msgep_domain *domain, bool used)
 	may = !fi_trywait(net->inner.fabric, fids, 2);
 	if (may) {
 		dofi_lock(&net->leaf);
-		may = !atomic_load(&net->has_touched) && !atomic_load(&net->has_dirty) &&
+		may = !atomic_load(&net->has_touched) && !atomic_load(&net->dirty_need) &&
 		      !atomic_load(&net->has_kept);
 		if (may && used)
 			atomic_store_explicit(&net->asleep, true, memory_order_relaxed);

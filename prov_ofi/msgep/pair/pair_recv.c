@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "msgep/cm/inbox.h"
+#include "msgep/object/proto.h"
 #include "msgep/pair/pair.h"
 
 #define HDR ((uint32_t)MSGEP_FRAME_HDR)
@@ -64,10 +65,8 @@ static const struct msgep_frame *pair_at(const struct pair_conn *conn, int chann
 {
 	const struct msgep_frame *f = (const void *)conn->at;
 
-	if (conn->at == conn->end || conn->queue[channel].head || !pair_is_for(conn, f) ||
-	    pair_channel(f) != channel)
-		return NULL;
-	return f;
+	return conn->at != conn->end && pair_channel(f) == channel && pair_is_for(conn, f) ? f
+											   : NULL;
 }
 
 const struct msgep_frame *pair_peek(struct msgep_ep *ep, int channel, const void **payload)
@@ -90,13 +89,13 @@ bool pair_advance(_Atomic uint32_t *known, uint32_t count, uint32_t sent)
 
 	if (count - before > sent - before)
 		return false;
-	atomic_store(known, count);
+	atomic_store_explicit(known, count, memory_order_release);
 	return true;
 }
 
 /* Applies a count of the peer, given its lowest bits; false: see pair_advance. */
-static bool pair_advance_low(_Atomic uint32_t *known, uint32_t low, uint32_t bits, uint32_t unit,
-			     uint32_t sent)
+ALWAYS_INLINE bool pair_advance_low(_Atomic uint32_t *known, uint32_t low, uint32_t bits,
+				    uint32_t unit, uint32_t sent)
 {
 	uint32_t before = atomic_load_explicit(known, memory_order_relaxed);
 	uint32_t more = (low - before / unit) & ((1u << bits) - 1);
@@ -153,7 +152,8 @@ void pair_release(struct msgep_ep *ep, int channel)
 			      memory_order_relaxed);
 	if (channel != MSGEP_REQ)
 		return;
-	taken = atomic_fetch_add_explicit(&conn->taken, 1, memory_order_relaxed) + 1;
+	taken = atomic_load_explicit(&conn->taken, memory_order_relaxed) + 1;
+	atomic_store_explicit(&conn->taken, taken, memory_order_relaxed);
 	if (message)
 		atomic_store_explicit(&conn->awaited, taken, memory_order_relaxed);
 }
@@ -262,7 +262,6 @@ static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, c
 				    bool carried, struct msgep_cq_direct *direct)
 {
 	struct msgep_ep *ep = conn->ep;
-	const struct msgep_frame *f;
 
 	dofi_lock(&ep->lock);
 	conn->at = at;
@@ -274,10 +273,11 @@ static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, c
 		const uint8_t *before = conn->at;
 
 		pair_process(conn);
+		if (conn->at == end)
+			break;
 		if (conn->at != before)
 			continue;
-		f = (const void *)conn->at;
-		if (conn->at == end || !pair_is_for(conn, f))
+		if (!pair_is_for(conn, (const void *)conn->at))
 			break;
 		pair_keep_or_fail(conn);
 	}
@@ -323,9 +323,11 @@ static void pair_recv_credit(struct pair_conn *conn, const struct msgep_frame *f
 			  conn->sent[MSGEP_REQ]) &&
 	     pair_advance(&conn->granted[MSGEP_ANS], (uint32_t)value, conn->sent[MSGEP_ANS]) &&
 	     pair_advance(&conn->arrived, (uint32_t)le64toh(f->total), conn->packets);
-	if (ok) {
+	if (ok && atomic_load_explicit(&ep->state, memory_order_relaxed) == MSGEP_UP) {
 		pair_begin(conn, direct);
-		pair_process(conn);
+		msgep_complete_due(ep);
+		if (atomic_load_explicit(&ep->pending, memory_order_relaxed))
+			msgep_proto_push(ep);
 		pair_carry_check(conn);
 		pair_end(conn);
 	}
@@ -399,7 +401,29 @@ void pair_recv_carried(struct pair_conn *conn, uint8_t *at, uint32_t len,
 		pair_conn_violate(conn, "what follows long data is no announcement");
 }
 
-static void pair_recv_message(struct pair_net *net, struct pair *pair, uint8_t *at,
+/* Packets for a connection that has been closed are dropped. */
+static void pair_recv_control(struct pair *pair, struct pair_conn *conn,
+			      const struct msgep_frame *f, struct msgep_cq_direct *direct)
+{
+	if (f->kind == PAIR_CM_REQUEST || f->kind == PAIR_CM_MESSAGE)
+		pair_cm_received(pair, f);
+	else if (conn && f->kind == PAIR_ATTACH)
+		pair_recv_attach(pair, conn, f);
+	else if (f->kind == PAIR_ATTACH)
+		pair_cm_not_attached(pair, f);
+	else if (!conn || conn->pair != pair)
+		return;
+	else if (f->kind == PAIR_CREDIT)
+		pair_recv_credit(conn, f, direct);
+	else if (f->kind == PAIR_WANT_BULK)
+		pair_share_wanted(conn, le64toh(f->value));
+	else if (f->kind == PAIR_BULK && conn->active)
+		pair_share_granted(conn, le64toh(f->value), le64toh(f->total));
+	else if (f->kind == PAIR_BULK_END)
+		pair_share_end(conn, le64toh(f->value));
+}
+
+static void pair_recv_message(struct pair_net *net, struct pair *pair, const uint8_t *at,
 			      const uint8_t *end, struct msgep_cq_direct *direct)
 {
 	atomic_store_explicit(&pair->alone, false, memory_order_relaxed);
@@ -407,24 +431,11 @@ static void pair_recv_message(struct pair_net *net, struct pair *pair, uint8_t *
 		const struct msgep_frame *f = (const void *)at;
 		struct pair_conn *conn = pair_find(net, f);
 
-		if (f->kind == PAIR_CM_REQUEST || f->kind == PAIR_CM_MESSAGE)
-			pair_cm_received(pair, f);
-		else if (conn && f->kind == PAIR_ATTACH)
-			pair_recv_attach(pair, conn, f);
-		else if (f->kind == PAIR_ATTACH)
-			pair_cm_not_attached(pair, f);
-		else if (conn && conn->pair == pair && f->kind == PAIR_CREDIT)
-			pair_recv_credit(conn, f, direct);
-		else if (conn && conn->pair == pair && f->kind == PAIR_WANT_BULK)
-			pair_share_wanted(conn, le64toh(f->value));
-		else if (conn && conn->pair == pair && f->kind == PAIR_BULK && conn->active)
-			pair_share_granted(conn, le64toh(f->value), le64toh(f->total));
-		else if (conn && conn->pair == pair && f->kind == PAIR_BULK_END)
-			pair_share_end(conn, le64toh(f->value));
-		else if (conn && conn->pair == pair && f->kind < PAIR_ATTACH) {
-			at = (uint8_t *)(uintptr_t)pair_dispatch(conn, at, end, false, direct);
+		if (f->kind < PAIR_ATTACH && conn && conn->pair == pair) {
+			at = pair_dispatch(conn, at, end, false, direct);
 			continue;
 		}
+		pair_recv_control(pair, conn, f, direct);
 		at += packet_size(f);
 	}
 }
@@ -494,7 +505,7 @@ static void pair_completed(void *arg, const struct fi_cq_msg_entry *entry)
 	const struct poll *p = arg;
 
 	if (op->kind == PAIR_OP_SEND) {
-		pair_sent(p->net, buf);
+		pair_sent(buf);
 		return;
 	}
 	if (op->kind != PAIR_OP_RECV) {
@@ -531,7 +542,7 @@ static void pair_failed(void *arg, void *op_context, int err)
 	} else if (op->kind == PAIR_OP_SEND) {
 		if (buf->pair->state == PAIR_UP)
 			pair_break(buf->pair, FI_ENOTCONN);
-		pair_sent(net, buf);
+		pair_sent(buf);
 	} else {
 		pair_receive_failed(net, buf, err);
 		pair_repost(net, buf);
@@ -542,8 +553,7 @@ static void pair_serve_touched(struct pair_net *net, struct msgep_cq_direct *dir
 {
 	struct dofi_list todo;
 
-	if (!pair_take_all(net, &net->touched, &net->has_touched, &todo))
-		return;
+	pair_take_all(net, &net->touched, &net->has_touched, &todo);
 	for (;;) {
 		struct pair_conn *conn;
 		struct msgep_ep *ep;
@@ -588,7 +598,7 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	 * with the transfers that the next poll sends. */
 	net->paused = net->received && !net->paused;
 	net->received = false;
-	if (!net->paused)
+	if (atomic_load_explicit(&net->has_kept, memory_order_relaxed) && !net->paused)
 		pair_bulk_send_kept(net, PAIR_KEPT);
 	pair_flush_dirty(net, PAIR_URGENT);
 	/* Nor does its reply wait for a system call that usually finds nothing. */
@@ -596,19 +606,21 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 		got = msgep_inner_poll(&net->inner, false, &p, pair_completed, pair_failed);
 	if (net->connecting || now - net->eq_read_at >= PAIR_EQ_NS)
 		pair_read_eq(net);
-	pair_serve_touched(net, direct);
+	if (atomic_load_explicit(&net->has_touched, memory_order_relaxed))
+		pair_serve_touched(net, direct);
 	if (pair_share_has_work(net))
 		pair_share_look(net);
 	if (!got)
 		pair_count_empty_poll(net);
 	pair_flush_dirty(net, got ? PAIR_URGENT : PAIR_LAZY);
 	if (net->received)
-		net->received_at = dofi_now();
+		net->received_at = now;
 	/* In this order: the last one is a call of the C library. */
-	if ((atomic_load_explicit(&net->has_dirty, memory_order_relaxed) ||
+	if (atomic_load_explicit(&net->asleep, memory_order_relaxed) &&
+	    (atomic_load_explicit(&net->dirty_need, memory_order_relaxed) ||
 	     atomic_load_explicit(&net->has_touched, memory_order_relaxed) ||
 	     atomic_load_explicit(&net->has_kept, memory_order_relaxed)) &&
-	    atomic_load_explicit(&net->asleep, memory_order_relaxed) && !dofi_thread_is_progress)
+	    !dofi_thread_is_progress)
 		pair_leave_work(net);
 	return got;
 }

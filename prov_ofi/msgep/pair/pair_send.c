@@ -81,17 +81,23 @@ void pair_leave_work(struct pair_net *net)
 		msgep_inbox_retry(net->domain);
 }
 
-static void pair_mark_dirty(struct pair *pair)
+/* Something that has been collected has that need. */
+static void pair_mark_dirty(struct pair *pair, enum pair_need need)
 {
 	struct pair_net *net = pair->net;
 
 	DOFI_ASSERT_LOCKED(&pair->lock);
-	if (pair->is_dirty)
+	/* Every poll checks whether libfabric has room, and for how long packets have been held. */
+	if (pair->waiting || pair->held)
+		need = PAIR_URGENT;
+	if (pair->is_dirty && atomic_load_explicit(&net->dirty_need, memory_order_relaxed) >= need)
 		return;
-	pair->is_dirty = true;
 	dofi_lock(&net->leaf);
-	dofi_list_append(&net->dirty, &pair->dirty);
-	atomic_store_explicit(&net->has_dirty, true, memory_order_relaxed);
+	if (!pair->is_dirty)
+		dofi_list_append(&net->dirty, &pair->dirty);
+	pair->is_dirty = true;
+	if (atomic_load_explicit(&net->dirty_need, memory_order_relaxed) < need)
+		atomic_store_explicit(&net->dirty_need, need, memory_order_relaxed);
 	dofi_unlock(&net->leaf);
 }
 
@@ -106,6 +112,7 @@ static uint8_t *pair_open_space(struct pair *pair, uint32_t need, bool must)
 	if (buf && buf->len + need > PAIR_MESSAGE) {
 		if (full)
 			return NULL;
+		DOFI_NO_CANCEL();
 		pair_flush(pair, PAIR_HELD);
 		buf = pair->open;
 	}
@@ -141,10 +148,10 @@ static void pair_put_credit(struct pair_conn *conn, uint8_t *at)
 	uint32_t count[MSGEP_CHANNELS];
 
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
-		count[ch] = atomic_load(&conn->consumed[ch]);
-		atomic_store(&conn->reported[ch], count[ch]);
+		count[ch] = atomic_load_explicit(&conn->consumed[ch], memory_order_relaxed);
+		atomic_store_explicit(&conn->reported[ch], count[ch], memory_order_relaxed);
 	}
-	conn->taken_reported = atomic_load(&conn->taken);
+	conn->taken_reported = atomic_load_explicit(&conn->taken, memory_order_relaxed);
 	pair_put_control(conn, at, PAIR_CREDIT, (uint64_t)count[MSGEP_REQ] << 32 | count[MSGEP_ANS],
 			 conn->taken_reported);
 }
@@ -187,16 +194,27 @@ static void pair_put_credits(struct pair *pair)
 	}
 }
 
-static ssize_t pair_submit(struct pair *pair, struct pair_buf *buf)
+/* The buffer of a message that has been sent collects the next packets. */
+static void pair_buf_reuse(struct pair *pair, struct pair_buf *buf)
 {
 	DOFI_ASSERT_LOCKED(&pair->lock);
-	DOFI_NO_CANCEL();
+	buf->len = sizeof(struct pair_head);
+	if (pair->open)
+		pair_buf_put(pair->net, buf);
+	else
+		pair->open = buf;
+}
+
+/* Caller has disabled cancellation. */
+static ssize_t pair_submit(struct pair *pair, struct pair_buf *buf)
+{
 	ssize_t ret;
 
+	DOFI_ASSERT_LOCKED(&pair->lock);
 	if (buf->len <= pair->net->inject) {
 		ret = fi_inject(pair->ep, buf->data, buf->len, FI_ADDR_UNSPEC);
 		if (!ret)
-			pair_buf_put(pair->net, buf);
+			pair_buf_reuse(pair, buf);
 		return ret;
 	}
 	ret = fi_send(pair->ep, buf->data, buf->len, NULL, FI_ADDR_UNSPEC, buf);
@@ -215,7 +233,7 @@ static void pair_send_waiting(struct pair *pair)
 		ssize_t ret = pair->state == PAIR_UP ? pair_submit(pair, buf) : -FI_ENOTCONN;
 
 		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM) {
-			pair_mark_dirty(pair);
+			pair_mark_dirty(pair, PAIR_URGENT);
 			/* No completion will resume it. */
 			if (!pair->in_flight)
 				msgep_inbox_retry(pair->net->domain);
@@ -228,7 +246,7 @@ static void pair_send_waiting(struct pair *pair)
 			continue;
 		pair_buf_put(pair->net, buf);
 		pair->send_error = (int)-ret;
-		pair_mark_dirty(pair);
+		pair_mark_dirty(pair, PAIR_URGENT);
 	}
 }
 
@@ -268,31 +286,33 @@ static void pair_note_reply(struct pair *pair)
 	pair->has_replies = pair_empty_polls(pair) - pair->lazy_at < PAIR_REPLY_POLLS;
 }
 
-void pair_flush(struct pair *pair, enum pair_need least)
+/* The open message is complete, if it has packets. */
+static void pair_end_open(struct pair *pair, enum pair_need least)
 {
 	struct pair_buf *buf;
 
-	if (pair->waiting)
-		pair_send_waiting(pair);
-	if (pair->state != PAIR_UP || pair->need < least)
-		return;
-	if (least == PAIR_LAZY && pair_awaits_reply(pair))
-		return;
 	if (!dofi_list_empty(&pair->owing) && (pair->open || pair_open_space(pair, HDR, false)))
 		pair_put_credits(pair);
-	buf = pair->open;
-	if (!buf)
+	if (pair_is_empty(pair))
 		return;
+	buf = pair->open;
 	if (least == PAIR_LAZY && pair->need == PAIR_LAZY)
 		pair_note_alone(pair);
 	pair->open = NULL;
 	/* A message has room for the credits of 818 connections; others may owe more. */
-	pair->need = dofi_list_empty(&pair->owing) ? PAIR_HELD : PAIR_URGENT;
+	pair->need = dofi_list_empty(&pair->owing) ? PAIR_EMPTY : PAIR_URGENT;
 	pair->held = 0;
 	buf->next = NULL;
 	*pair->waiting_end = buf;
 	pair->waiting_end = &buf->next;
-	if (pair->waiting == buf)
+}
+
+void pair_flush(struct pair *pair, enum pair_need least)
+{
+	if (pair->state == PAIR_UP && pair->need >= least &&
+	    !(least == PAIR_LAZY && pair_awaits_reply(pair)))
+		pair_end_open(pair, least);
+	if (pair->waiting)
 		pair_send_waiting(pair);
 }
 
@@ -309,7 +329,7 @@ static void pair_set_need(struct pair *pair, enum pair_need need)
 static void pair_raise(struct pair *pair, enum pair_need need)
 {
 	pair_set_need(pair, need);
-	pair_mark_dirty(pair);
+	pair_mark_dirty(pair, need);
 }
 
 /* Connections that waited for a buffer continue. */
@@ -322,21 +342,21 @@ static void pair_feed(struct pair *pair)
 		pair_touch(conn);
 }
 
-void pair_flush_dirty(struct pair_net *net, enum pair_need least)
+void pair_flush_all(struct pair_net *net, enum pair_need least)
 {
 	struct dofi_list todo;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
-	if (!pair_take_all(net, &net->dirty, &net->has_dirty, &todo))
-		return;
+	dofi_lock(&net->leaf);
+	dofi_list_move(&net->dirty, &todo);
+	atomic_store_explicit(&net->dirty_need, PAIR_EMPTY, memory_order_relaxed);
+	dofi_unlock(&net->leaf);
 	while (!dofi_list_empty(&todo)) {
 		struct pair *pair = dofi_container(todo.next, struct pair, dirty);
 		int err;
 
 		dofi_lock(&pair->lock);
-		dofi_lock(&net->leaf);
 		dofi_list_remove(&pair->dirty);
-		dofi_unlock(&net->leaf);
 		pair->is_dirty = false;
 		if (pair->held && dofi_now() - pair->held_at >= PAIR_HELD_NS)
 			pair->need = PAIR_URGENT;
@@ -344,8 +364,8 @@ void pair_flush_dirty(struct pair_net *net, enum pair_need least)
 		/* Injected messages have no completion that would do it. */
 		if (!pair->waiting)
 			pair_feed(pair);
-		if (pair->waiting || pair->open || !dofi_list_empty(&pair->owing)) {
-			pair_mark_dirty(pair);
+		if (pair->waiting || pair->need != PAIR_EMPTY) {
+			pair_mark_dirty(pair, pair->need);
 			/* There was no memory, and no completion will resume it. */
 			if (least == PAIR_HELD && !pair->in_flight)
 				msgep_inbox_retry(net->domain);
@@ -412,7 +432,7 @@ static void pair_starve(struct pair_conn *conn)
 		dofi_list_append(&pair->starved, &conn->starve);
 	/* For lack of memory: no completion will resume it. */
 	if (pair->state == PAIR_UP && !pair->in_flight) {
-		pair_mark_dirty(pair);
+		pair_mark_dirty(pair, PAIR_URGENT);
 		msgep_inbox_retry(pair->net->domain);
 	}
 }
@@ -440,7 +460,7 @@ struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, 
 	need = (uint32_t)(want < PAIR_PAYLOAD ? want : PAIR_PAYLOAD);
 	if (left < HDR + (need < 1024 ? pair_padded(need) : 1024))
 		return NULL;
-	if (channel == MSGEP_REQ && !pair_carry_passed(conn))
+	if (channel == MSGEP_REQ && (conn->bulk || conn->by_bulk.used) && !pair_carry_passed(conn))
 		return NULL;
 	if (need > left - HDR)
 		need = (left - HDR) & ~7u;
@@ -477,7 +497,8 @@ void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	/* Prevents disclosing earlier contents of the buffer. */
-	memset((uint8_t *)(f + 1) + f->len, 0, size - HDR - f->len);
+	if (f->len % 8)
+		memset((uint8_t *)(f + 1) + f->len, 0, size - HDR - f->len);
 	conn->sent[channel] += size;
 	conn->packets += channel == MSGEP_REQ;
 	if (conn->reserved_carry) {
@@ -497,10 +518,11 @@ void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 	if (!conn->dispatching)
 		pair_note_reply(pair);
 	if (conn->dispatching || need != PAIR_URGENT || !pair_leaves_now(pair)) {
-		pair_mark_dirty(pair);
+		pair_mark_dirty(pair, need);
 		if (!conn->dispatching)
 			pair_leave_work(pair->net);
 	} else {
+		DOFI_NO_CANCEL();
 		pair_flush(pair, PAIR_URGENT);
 	}
 	dofi_unlock(&pair->lock);
@@ -514,10 +536,6 @@ void pair_unreserve(struct msgep_ep *ep)
 	if (ep->w.pair->reserved_carry) {
 		ep->w.pair->reserved_carry = false;
 		return;
-	}
-	if (pair->open->len == sizeof(struct pair_head)) {
-		pair_buf_put(pair->net, pair->open);
-		pair->open = NULL;
 	}
 	dofi_unlock(&pair->lock);
 }
@@ -606,15 +624,15 @@ void pair_owe(struct pair_conn *conn)
 	dofi_unlock(&pair->lock);
 }
 
-void pair_sent(struct pair_net *net, struct pair_buf *buf)
+void pair_sent(struct pair_buf *buf)
 {
 	struct pair *pair = buf->pair;
 
-	DOFI_ASSERT_LOCKED(&net->lock);
+	DOFI_ASSERT_LOCKED(&pair->net->lock);
 	dofi_lock(&pair->lock);
 	DOFI_ASSERT(pair->in_flight, "pair %p: a buffer completes twice", (void *)pair);
 	pair->in_flight--;
-	pair_buf_put(net, buf);
+	pair_buf_reuse(pair, buf);
 	if (pair->waiting)
 		pair_send_waiting(pair);
 	pair_feed(pair);
