@@ -332,6 +332,23 @@ static void do_messages(struct pair *p)
 	}
 }
 
+/* More than a message of the transport holds. */
+static void do_bursts(struct pair *p)
+{
+	enum { N = 14, LEN = 8000 };
+
+	for (int round = 0; round < 5; round++) {
+		for (uint64_t i = 0; i < N; i++)
+			OK(post_recv(&p->b, 0, LEN, i));
+		for (uint64_t i = 0; i < N; i++)
+			OK(post_send(&p->a, 0, LEN, i));
+		for (uint64_t i = 0; i < N; i++)
+			take_dto(&p->b, p->b.recv, i, OP_RECV, LEN);
+		for (uint64_t i = 0; i < N; i++)
+			take_dto(&p->a, p->a.req, i, OP_SEND, LEN);
+	}
+}
+
 static void do_rdma(struct pair *p)
 {
 	OK(post_write(&p->a, 0, 20000, 3, &p->b, 1000));
@@ -390,6 +407,7 @@ static const struct step connection[] = {
 	{ "dat_cr_accept", do_accept },
 	{ "dat_evd_dequeue", do_establish },
 	{ "dat_ep_post_send, dat_ep_post_recv", do_messages },
+	{ "dat_ep_post_send, many", do_bursts },
 	{ "dat_ep_post_rdma_write, dat_ep_post_rdma_read", do_rdma },
 	{ "dat_ep_post_send to a sleeper", do_wake },
 	{ "dat_ep_disconnect", do_disconnect },
