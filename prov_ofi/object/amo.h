@@ -54,7 +54,7 @@ struct dofi_amo {
 	 * prog_lock. */
 	bool armed, paused; /* it watches the sockets; not the listener */
 	uint32_t seen_polls;
-	uint64_t last_check, next_check, resume;
+	uint64_t next_check, resume;
 };
 
 enum dofi_amo_state {

@@ -10,11 +10,7 @@
 #include "progress/progress_amo.h"
 #include "progress/progress_cq.h"
 
-/* A consumer is polling if it has polled at least BUSY_POLLS times, at an average interval of
- * BUSY_GAP, since the last check. */
-#define BUSY_POLLS 4
-#define BUSY_GAP DOFI_US(50)
-/* Interval of the checks while one does. */
+/* Interval of the checks while a consumer polls. */
 #define TICK_MS 4
 /* Pause after a lack of descriptors: the peers wait in the kernel's queue. */
 #define PAUSE_MS 100
@@ -26,26 +22,23 @@ static void amo_arm(struct dofi_ia *ia, int fd, enum dofi_key key, bool on)
 	epoll_ctl(ia->prog.epfd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &ev);
 }
 
-static bool amo_consumer_polls(struct dofi_amo *amo, uint64_t now)
+/* True if a consumer has polled since the last check and has the lease (progress_cq.c). */
+static bool amo_consumer_polls(struct dofi_ia *ia)
 {
-	uint32_t polls = atomic_load_explicit(&amo->polls, memory_order_relaxed);
-	uint32_t n = polls - amo->seen_polls;
-	bool busy = n >= BUSY_POLLS && now - amo->last_check < n * BUSY_GAP;
+	uint32_t polls = atomic_load_explicit(&ia->amo.polls, memory_order_relaxed);
+	bool polled = polls != ia->amo.seen_polls;
 
-	amo->seen_polls = polls;
-	amo->last_check = now;
-	return busy;
+	ia->amo.seen_polls = polls;
+	return polled && atomic_load(&ia->prog.period);
 }
 
 void dofi_progress_amo_ready(struct dofi_ia *ia)
 {
-	uint64_t now = dofi_now();
-
 	DOFI_ASSERT_LOCKED(&ia->prog_lock);
-	if (amo_consumer_polls(&ia->amo, now)) {
+	if (amo_consumer_polls(ia)) {
 		amo_arm(ia, ia->amo.epfd, DOFI_KEY_AMO, false);
 		ia->amo.armed = false;
-		ia->amo.next_check = now + DOFI_MS(TICK_MS);
+		ia->amo.next_check = dofi_now() + DOFI_MS(TICK_MS);
 	}
 	dofi_amo_poll(ia, true);
 }
@@ -74,7 +67,7 @@ int dofi_progress_check_amo(struct dofi_ia *ia, int ms)
 		amo_arm(ia, amo->listen_fd, DOFI_KEY_AMO_LISTENER, true);
 	}
 	if (!amo->armed && now >= amo->next_check) {
-		amo->armed = !amo_consumer_polls(amo, now);
+		amo->armed = !amo_consumer_polls(ia);
 		amo->next_check = now + DOFI_MS(TICK_MS);
 		if (amo->armed)
 			amo_arm(ia, amo->epfd, DOFI_KEY_AMO, true);

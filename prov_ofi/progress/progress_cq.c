@@ -25,6 +25,8 @@
 /* The first period of a lease is this part of the longest; each is twice as long as the one before.
  */
 #define FIRST_PART 8
+/* Kinds of events that consumers may handle themselves. */
+#define REASONS (1u << DOFI_KEY_EVD | 1u << DOFI_KEY_AMO)
 /* Events between two leases if consumers use none. */
 #define PASS_MOST 1023u
 #define STALL_TICK_MS 40
@@ -183,7 +185,7 @@ void dofi_progress_look(struct dofi_ia *ia, unsigned int kinds)
 	uint64_t now, period = dofi_progress_period(ia) / FIRST_PART;
 
 	DOFI_ASSERT_LOCKED(&ia->prog_lock);
-	if (!timer && (atomic_load(&ia->prog.period) || !(kinds & 1u << DOFI_KEY_EVD)))
+	if (!timer && (atomic_load(&ia->prog.period) || !(kinds & REASONS)))
 		return;
 	called = progress_was_called(ia);
 	if (timer) {
