@@ -275,8 +275,16 @@ static void cm_ended_unanswered(struct dofi_ep *ep)
 	dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
 }
 
-/* Ends that were reported before the establishment, which follows in the same round; otherwise the
- * connection has failed. */
+/* The client, which was connected, has ended the connection: its message that establishes it here
+ * is lost (RoCE: RTU). What the client has sent follows the event. */
+static void cm_ended_unannounced(struct dofi_ep *ep)
+{
+	ep->priv_len = 0;
+	cm_established(ep);
+	dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, false);
+}
+
+/* Ends that were reported before the establishment, which follows in the same round, if at all. */
 static void cm_settle_early_ends(struct dofi_ia *ia)
 {
 	struct dofi_list *pos, *tmp;
@@ -290,7 +298,7 @@ static void cm_settle_early_ends(struct dofi_ia *ia)
 		if (!ep || !conn->ended_early)
 			continue;
 		if (ep->state == DAT_EP_STATE_COMPLETION_PENDING)
-			cm_accept_failed(ep, "the peer has ended it", false);
+			cm_ended_unannounced(ep);
 		else if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 			cm_ended_unanswered(ep);
 		else
