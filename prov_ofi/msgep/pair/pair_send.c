@@ -105,20 +105,19 @@ static void pair_mark_dirty(struct pair *pair, enum pair_need need)
  * packet must not be lost. */
 static uint8_t *pair_open_space(struct pair *pair, uint32_t need, bool must)
 {
-	bool full = !must && (pair->in_flight >= PAIR_IN_FLIGHT || pair->waiting);
 	struct pair_buf *buf = pair->open;
 
 	DOFI_ASSERT_LOCKED(&pair->lock);
-	if (buf && buf->len + need > PAIR_MESSAGE) {
-		if (full)
-			return NULL;
+	if (DOFI_LIKELY(buf && buf->len + need <= PAIR_MESSAGE))
+		return buf->data + buf->len;
+	if (!must && (pair->in_flight >= PAIR_IN_FLIGHT || pair->waiting))
+		return NULL;
+	if (buf) {
 		DOFI_NO_CANCEL();
 		pair_flush(pair, PAIR_HELD);
 		buf = pair->open;
 	}
 	if (!buf) {
-		if (full)
-			return NULL;
 		buf = pair_buf_get(pair->net);
 		if (!buf)
 			return NULL;
