@@ -13,6 +13,8 @@
 #include "msgep/cm/cm_msg.h"
 
 #define RING (64u << 10)
+/* Kind of a frame without meaning that reaches to the end of the ring (shm.c). */
+#define SKIP 255
 
 struct side {
 	struct dofi_fabric_desc row;

@@ -133,13 +133,13 @@ static void write_to(struct scene *c, uint8_t flags, uint32_t len, uint64_t tota
 
 static void skip_of_a_whole_round(struct scene *c)
 {
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = 255, .len = RING - 40 });
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = SKIP, .len = RING - 40 });
 }
 
 static void skip_to_the_middle(struct scene *c)
 {
 	write_to(c, WHOLE, 8, 8);
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = 255, .len = RING / 2 - 40 });
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = SKIP, .len = RING / 2 - 40 });
 }
 
 static void middle_without_beginning(struct scene *c)

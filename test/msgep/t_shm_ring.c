@@ -7,7 +7,6 @@
 
 #include "shm_rig.h"
 
-#define SKIP 255 /* shm.c */
 #define NEAR (128u << 10)
 #define ROUND (1u << 20) /* DAPL_OFI_SHM_RING_KIB */
 #define LEN 64
