@@ -20,6 +20,8 @@ ALWAYS_INLINE ssize_t dofi_cq_read(struct dofi_evd *evd)
 	ssize_t n = fi_cq_read(evd->cq, evd->entry, evd->batch);
 
 	DOFI_ASSERT_LOCKED(&evd->lock);
+	if (n == -FI_EAGAIN && !evd->full_batches)
+		return n;
 	if (n == evd->batch) {
 		if (evd->full_batches < DOFI_CQ_HITS && ++evd->full_batches == DOFI_CQ_HITS)
 			evd->batch = DOFI_CQ_BATCH;

@@ -164,12 +164,16 @@ struct msgep_cq {
 	struct dofi_list ready_pairs; /* those of queues whose receive queue this is; poll */
 	_Atomic uint64_t id;          /* distinguishes the queue, for peers; 0: not chosen yet */
 	uint32_t polls;               /* number so far */
-	uint32_t turn, idle_turn;     /* next one to be polled first; the same of the idle ones */
+	uint32_t turn, idle_turn;     /* last one that was checked for activity; next idle one */
 	_Atomic uint32_t receivers;   /* number of eps that receive here */
-	bool has_local, saw_local;    /* local connections exist, as of the last polls */
-	uint64_t next_network_poll;   /* see msgep_cq_polls_network() */
-	uint32_t served_polls;        /* `polls` after the last poll for another queue */
-	uint32_t skip, skipped;       /* empty polls between two visits of other queues; so far */
+	_Atomic uint32_t n_local;     /* number of eps whose connection is local */
+	bool all_dispatched;          /* the network transport processes what arrives for all eps */
+	const struct msgep_transport *network; /* NULL: it needs no progress */
+	uint32_t plain_limit;                  /* see msgep_cq_is_plain() */
+	uint64_t next_network_poll;            /* see msgep_cq_polls_network() */
+	uint32_t served_polls;                 /* `polls` after the last poll for another queue */
+	uint32_t skip;       /* polls between two visits of other queues, if they find nothing */
+	uint32_t next_visit; /* `polls` at the next one */
 	struct dofi_lock lock;
 	struct msgep_completion *ring; /* capacity is a power of two; grows, loses nothing */
 	uint32_t capacity;
@@ -320,6 +324,20 @@ struct msgep_bulk_queue {
 
 enum msgep_state { MSGEP_NEW, MSGEP_CONNECTING, MSGEP_UP, MSGEP_DOWN };
 
+/* What a poll of a connection compares where the peer stores frames in memory that both map. The
+ * holder of ep->lock changes it; a thread that does not hold it may miss what the holder
+ * processes. */
+struct msgep_watch {
+	struct {
+		_Atomic(const _Atomic uint64_t *) place; /* of the next frame's mark, */
+		_Atomic uint64_t mark;                   /* and its value */
+	} next[MSGEP_CHANNELS];
+	const _Atomic uint32_t *done; /* requests that the peer has acknowledged; NULL: there is no
+				       * such memory */
+	_Atomic uint32_t acked;       /* the same, as last processed */
+	_Atomic bool used;            /* the connection is up, and there is */
+};
+
 struct msgep_ep {
 	struct fid_ep fid;
 	struct msgep_domain *domain;
@@ -331,7 +349,12 @@ struct msgep_ep {
 	struct msgep_cq_direct *cq_direct; /* of the lock holder; NULL: it reads no
 					    * queue */
 	_Atomic int state;                 /* enum msgep_state */
-	uint32_t frames;                   /* of requests, committed since the beginning */
+	_Atomic bool pending;              /* an answer or request waits for room in a channel */
+	_Atomic bool stalled;              /* a message waits for a receive */
+	struct msgep_watch watch;
+	_Atomic uint64_t complete_at; /* end of the first inflight entry, with MSGEP_INFLIGHT_ANY;
+				       * 0: none */
+	uint32_t frames;              /* of requests, committed since the beginning */
 	struct msgep_auth auth;
 
 	/* sending: requests not entirely in frames; requests that wait for an acknowledgement; for
@@ -340,9 +363,7 @@ struct msgep_ep {
 	uint64_t acked;                  /* as counted by the peer */
 	struct msgep_inflight *inflight; /* ring, which grows up to MSGEP_INFLIGHT_MAX */
 	uint32_t inflight_capacity, inflight_head, inflight_tail;
-	uint32_t nak;                 /* code for which a write was refused, not reported yet */
-	_Atomic uint64_t complete_at; /* end of the first inflight entry, with MSGEP_INFLIGHT_ANY;
-				       * 0: none */
+	uint32_t nak; /* code for which a write was refused, not reported yet */
 	/* answering */
 	struct msgep_target_read *target_reads; /* ring, which grows up to MSGEP_TARGET_READS */
 	uint32_t target_read_capacity, target_read_head, target_read_tail;
@@ -351,7 +372,6 @@ struct msgep_ep {
 	 * change with mr_lock held for reading, so a holder for writing may read them. */
 	uint64_t granted;
 	uint64_t done, reported; /* requests that want an acknowledgement */
-	_Atomic bool pending;    /* some of the above waits for room in a channel */
 
 	/* receiving */
 	bool in_message, in_write;
@@ -371,7 +391,6 @@ struct msgep_ep {
 	uint64_t messages;      /* number that has arrived */
 	uint64_t cma_bytes;     /* bytes pulled from the peer's memory in one call */
 	_Atomic uint32_t order; /* see proto_rx.c */
-	_Atomic bool stalled;   /* a message waits for a receive */
 	bool has_claimed_rx, waits_for_srx;
 	bool doorbell_pending; /* its doorbell has not been rung: the attempt failed */
 	struct dofi_list srx_link;
@@ -388,6 +407,7 @@ struct msgep_ep {
 	bool has_qual;
 	bool has_ready_number; /* it has been added to ready_pair */
 	bool closing;          /* it is not added any more */
+	bool counts_as_local;  /* in n_local of its queues */
 	uint32_t ready_number;
 	uint64_t qual; /* part of the name of a listener's unix socket, with the
 			* port */
@@ -572,9 +592,9 @@ struct msgep_transport {
 	bool (*bulk_abort)(struct msgep_ep *ep, const struct msgep_mr *mr);
 	/* The connection has ended: stops all transfers. */
 	void (*bulk_stop)(struct msgep_ep *ep);
-	/* False if nothing can have arrived, as far as `tries` checks show (at least 1); may be
-	 * wrong in the other direction. The state is MSGEP_UP. Without ep->lock. */
-	bool (*ready)(struct msgep_ep *ep, unsigned int tries);
+	/* False if nothing can have arrived, besides what ep->watch shows; may be wrong in the
+	 * other direction. The state is MSGEP_UP. Without ep->lock. */
+	bool (*ready)(struct msgep_ep *ep);
 	/* Before a thread blocks. arm: the peer rings the doorbell when it sends and, with `space`,
 	 * when it has consumed frames; NULL: wait_fds suffice. drain_stores, after all are armed:
 	 * makes `armed` visible to peers before quiet reads their rings. quiet: true if nothing has
@@ -605,6 +625,46 @@ static inline bool msgep_ep_completes_at(struct msgep_ep *ep, uint32_t arrived)
 	uint64_t first = atomic_load(&ep->complete_at);
 
 	return first && (int32_t)(arrived - (uint32_t)first) >= 0;
+}
+
+static inline bool msgep_frame_there(const struct msgep_ep *ep, int channel)
+{
+	const _Atomic uint64_t *place =
+		atomic_load_explicit(&ep->watch.next[channel].place, memory_order_relaxed);
+
+	return atomic_load_explicit(place, memory_order_acquire) ==
+	       atomic_load_explicit(&ep->watch.next[channel].mark, memory_order_relaxed);
+}
+
+/* False if memory that both map shows nothing. Without ep->lock. */
+static inline bool msgep_watch_shows(const struct msgep_ep *ep)
+{
+	return msgep_frame_there(ep, MSGEP_ANS) ||
+	       atomic_load_explicit(ep->watch.done, memory_order_relaxed) !=
+		       atomic_load_explicit(&ep->watch.acked, memory_order_relaxed) ||
+	       (msgep_frame_there(ep, MSGEP_REQ) &&
+		!atomic_load_explicit(&ep->stalled, memory_order_relaxed));
+}
+
+static inline bool msgep_is_watched(const struct msgep_ep *ep)
+{
+	return atomic_load_explicit(&ep->watch.used, memory_order_acquire);
+}
+
+/* True if only `ready` shows whether there is more. */
+static inline bool msgep_asks_transport(const struct msgep_ep *ep)
+{
+	return !msgep_is_watched(ep) ||
+	       atomic_load_explicit(&ep->complete_at, memory_order_relaxed);
+}
+
+/* False if a poll of the connection would find nothing, perhaps because the holder of ep->lock is
+ * processing it. The state is MSGEP_UP. Without ep->lock. */
+static inline bool msgep_ep_has_news(struct msgep_ep *ep)
+{
+	return atomic_load_explicit(&ep->pending, memory_order_relaxed) ||
+	       (msgep_is_watched(ep) && msgep_watch_shows(ep)) ||
+	       (msgep_asks_transport(ep) && ep->transport->ready(ep));
 }
 
 /* Entry points of fabric/fab.c: counterparts of fi_getinfo and fi_fabric. */

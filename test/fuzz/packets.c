@@ -298,7 +298,7 @@ static void step_of(struct msgep_ep *e, uint8_t what)
 		break;
 	default:
 		msgep_transport_rdm.arrived(e);
-		msgep_transport_rdm.ready(e, 1);
+		msgep_transport_rdm.ready(e);
 		msgep_transport_rdm.quiet(e, byte() & 1);
 		break;
 	}

@@ -39,9 +39,8 @@ static uint64_t number(size_t bytes)
 
 /* ---------------------------------------------------------------- environment */
 
-static bool is_ready(struct msgep_ep *ep, unsigned int tries)
+static bool is_ready(struct msgep_ep *ep)
 {
-	(void)tries;
 	MUST(ep >= eps && ep < eps + EPS && attached[ep - eps]);
 	return there[ep - eps] && !ep->stalled;
 }
@@ -55,7 +54,7 @@ static bool is_drained(struct msgep_ep *ep, bool died)
 static bool is_quiet(struct msgep_ep *ep, bool room)
 {
 	(void)room;
-	return !is_ready(ep, 1);
+	return !is_ready(ep);
 }
 
 static void announce(struct msgep_ep *ep, uint32_t n)

@@ -51,9 +51,9 @@ static void window(const void *arg)
 	p.a.woken = 0;
 	for (uint32_t i = 0; i < (w + 1) / 2; i++)
 		ASSERT(rig_recv(&p.b, MSGEP_REQ));
-	ASSERT(!msgep_transport_rdm.ready(&p.a.ep, 1));
+	ASSERT(!msgep_transport_rdm.ready(&p.a.ep));
 	rig_flush(&p.b);
-	PUMP_UNTIL(&left, &right, msgep_transport_rdm.ready(&p.a.ep, 1), 5000000);
+	PUMP_UNTIL(&left, &right, msgep_transport_rdm.ready(&p.a.ep), 5000000);
 	ASSERT(p.a.woken > 0);
 	ASSERT(!msgep_transport_rdm.quiet(&p.a.ep, true));
 	ASSERT(msgep_transport_rdm.quiet(&p.a.ep, false));
@@ -170,7 +170,7 @@ static void player(void *arg)
 		for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
 			while (me->sent[ch] < target && rig_send(me, ch))
 				;
-			if (msgep_transport_rdm.ready(&me->ep, 1))
+			if (msgep_transport_rdm.ready(&me->ep))
 				while (rig_recv(me, ch))
 					;
 			done &= me->sent[ch] == target && me->got[ch] == target;
@@ -187,8 +187,8 @@ static void onlooker(void *arg)
 	(void)arg;
 	while (!over) {
 		rig_pump(&left, &right);
-		msgep_transport_rdm.ready(&tp.a.ep, 1);
-		msgep_transport_rdm.ready(&tp.b.ep, 1);
+		msgep_transport_rdm.ready(&tp.a.ep);
+		msgep_transport_rdm.ready(&tp.b.ep);
 		dt_sleep_us(50);
 	}
 }

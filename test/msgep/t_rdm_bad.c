@@ -78,7 +78,7 @@ static void unknown_senders(const void *arg)
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
 	PUMP_UNTIL(&left, &right, net->dropped == 3, 5000000);
 	ASSERT_EQ(p.b.broken, 0);
-	ASSERT(!msgep_transport_rdm.ready(&p.b.ep, 1));
+	ASSERT(!msgep_transport_rdm.ready(&p.b.ep));
 	rig_exchange(&p, &left, &right, 20);
 	rig_disconnect(&p);
 	rig_close(&left);
@@ -277,11 +277,11 @@ static void gap(const void *arg)
 	f = forge(&q.a, MSGEP_ANS, 1);
 	rig_raw(&left, &right, &q.a, &f, sizeof(f));
 	PUMP_UNTIL(&left, &right, rdm_net_of(&right.domain)->held == 2, 5000000);
-	ASSERT(!msgep_transport_rdm.ready(&p.b.ep, 1));
+	ASSERT(!msgep_transport_rdm.ready(&p.b.ep));
 	ASSERT(msgep_transport_rdm.quiet(&p.b.ep, false));
 	f = forge(&q.a, MSGEP_ANS, 0);
 	rig_raw(&left, &right, &q.a, &f, sizeof(f));
-	PUMP_UNTIL(&left, &right, msgep_transport_rdm.ready(&q.b.ep, 1), 5000000);
+	PUMP_UNTIL(&left, &right, msgep_transport_rdm.ready(&q.b.ep), 5000000);
 	PUMP_UNTIL(&left, &right, p.b.broken, 15000000);
 	ASSERT_EQ(p.b.broken, FI_ETIMEDOUT);
 	ASSERT(dt_now_us() - start >= RDM_GAP_MS * 1000);

@@ -154,12 +154,12 @@ static void confirmed(const void *arg)
 	/* A sender that awaits one of them sees it, blocked or not; none awaits what was never
 	 * sent. */
 	PUMP_UNTIL(&left, &right, msgep_transport_rdm.arrived(&p.a.ep) == n, 5000000);
-	ASSERT(!msgep_transport_rdm.ready(&p.a.ep, 1));
+	ASSERT(!msgep_transport_rdm.ready(&p.a.ep));
 	p.a.ep.complete_at = MSGEP_INFLIGHT_ANY | n;
-	ASSERT(msgep_transport_rdm.ready(&p.a.ep, 1));
+	ASSERT(msgep_transport_rdm.ready(&p.a.ep));
 	ASSERT(!msgep_transport_rdm.quiet(&p.a.ep, false));
 	p.a.ep.complete_at = MSGEP_INFLIGHT_ANY | (n + 1);
-	ASSERT(!msgep_transport_rdm.ready(&p.a.ep, 1));
+	ASSERT(!msgep_transport_rdm.ready(&p.a.ep));
 	for (uint32_t i = 0; i < n; i++)
 		ASSERT(rig_recv(&p.b, MSGEP_REQ));
 	rig_flush(&p.b);
@@ -173,7 +173,7 @@ static void confirmed(const void *arg)
 	PUMP_UNTIL(&right, &right, p.b.ep.w.conn->arrived == n + 1, 5000000);
 	msgep_transport_rdm.finished(&p.a.ep, data, msgep_transport_rdm.finish(&p.b.ep, data));
 	ASSERT_EQ(p.a.broken, 0);
-	ASSERT(msgep_transport_rdm.ready(&p.a.ep, 1));
+	ASSERT(msgep_transport_rdm.ready(&p.a.ep));
 	rig_disconnect(&p);
 	rig_close(&left);
 	rig_close(&right);
@@ -208,22 +208,22 @@ static void acknowledged(const void *arg)
 	ASSERT_EQ(b->acks_reported, 0);
 	ASSERT(rig_send(&p.b, MSGEP_REQ));
 	ASSERT_EQ(b->acks_reported, 1);
-	PUMP_UNTIL(&left, &right, msgep_transport_rdm.ready(&p.a.ep, 1) && a->acked == 1, 5000000);
+	PUMP_UNTIL(&left, &right, msgep_transport_rdm.ready(&p.a.ep) && a->acked == 1, 5000000);
 	ASSERT_EQ(msgep_transport_rdm.acknowledged(&p.a.ep), 1);
 	ASSERT_EQ(a->acked_processed, 1);
 	PUMP_UNTIL(&left, &right, rig_recv(&p.a, MSGEP_REQ), 5000000);
 	p.a.woken = 0;
 	acknowledge(&p.b, 2);
 	PUMP_UNTIL(&left, &right, a->acked == 2, 5000000);
-	ASSERT(msgep_transport_rdm.ready(&p.a.ep, 1));
+	ASSERT(msgep_transport_rdm.ready(&p.a.ep));
 	ASSERT(!msgep_transport_rdm.quiet(&p.a.ep, false));
 	ASSERT(p.a.woken > 0);
 	ASSERT_EQ(msgep_transport_rdm.acknowledged(&p.a.ep), 2);
-	ASSERT(!msgep_transport_rdm.ready(&p.a.ep, 1));
+	ASSERT(!msgep_transport_rdm.ready(&p.a.ep));
 	acknowledge(&p.b, 3);
 	msgep_transport_rdm.finished(&p.a.ep, data, msgep_transport_rdm.finish(&p.b.ep, data));
 	ASSERT_EQ(p.a.broken, 0);
-	ASSERT(msgep_transport_rdm.ready(&p.a.ep, 1));
+	ASSERT(msgep_transport_rdm.ready(&p.a.ep));
 	/* Those that it completes are to be reported first. */
 	ASSERT(!msgep_transport_rdm.drained(&p.a.ep, true));
 	ASSERT_EQ(msgep_transport_rdm.acknowledged(&p.a.ep), 3);
@@ -293,11 +293,10 @@ static void died(const void *arg)
 	ASSERT(msgep_transport_rdm.drained(&p.b.ep, true));
 	for (int i = 0; i < 5; i++)
 		ASSERT(rig_send(&p.a, MSGEP_REQ));
-	PUMP_UNTIL(&left, &right, msgep_transport_rdm.ready(&p.b.ep, 1), 5000000);
+	PUMP_UNTIL(&left, &right, msgep_transport_rdm.ready(&p.b.ep), 5000000);
 	while (rig_recv(&p.b, MSGEP_REQ)) {
 		PUMP_UNTIL(&left, &right,
-			   msgep_transport_rdm.ready(&p.b.ep, 1) || p.b.got[MSGEP_REQ] == 15,
-			   5000000);
+			   msgep_transport_rdm.ready(&p.b.ep) || p.b.got[MSGEP_REQ] == 15, 5000000);
 		ASSERT(msgep_transport_rdm.drained(&p.b.ep, true) == (p.b.got[MSGEP_REQ] == 15));
 	}
 	ASSERT_EQ(p.b.got[MSGEP_REQ], 15);

@@ -23,10 +23,16 @@ struct scene {
 static struct msgep_transport counting;
 static uint64_t polls;
 
-static bool count_ready(struct msgep_ep *ep, unsigned int tries)
+static bool count_ready(struct msgep_ep *ep)
 {
 	polls++;
-	return msgep_transport_shm.ready(ep, tries);
+	return msgep_watch_shows(ep) || msgep_transport_shm.ready(ep);
+}
+
+/* The connection is up: each poll asks count_ready. */
+static void unwatch(struct msgep_ep *ep)
+{
+	atomic_store(&ep->watch.used, false);
 }
 
 /* Without numbers of queues in the parameters there are no ready rings. */
@@ -44,6 +50,7 @@ static void open_scene(struct scene *c)
 	memset(c, 0, sizeof(*c));
 	counting = msgep_transport_shm;
 	counting.ready = count_ready;
+	counting.touch = unwatch;
 	counting.get_params = no_queues;
 	side_open_with(&c->s, &counting);
 	for (int i = 0; i < PAIRS; i++)

@@ -25,10 +25,16 @@ struct scene {
 static struct msgep_transport counting;
 static uint64_t readies, visits, arms;
 
-static bool count_ready(struct msgep_ep *ep, unsigned int tries)
+static bool count_ready(struct msgep_ep *ep)
 {
 	readies++;
-	return msgep_transport_shm.ready(ep, tries);
+	return msgep_watch_shows(ep) || msgep_transport_shm.ready(ep);
+}
+
+/* The connection is up: each poll asks count_ready. */
+static void unwatch(struct msgep_ep *ep)
+{
+	atomic_store(&ep->watch.used, false);
 }
 
 static const struct msgep_frame *count_peek(struct msgep_ep *ep, int channel, const void **payload)
@@ -55,6 +61,7 @@ static void open_scene(struct scene *c, unsigned int pairs)
 	memset(c, 0, sizeof(*c));
 	counting = msgep_transport_shm;
 	counting.ready = count_ready;
+	counting.touch = unwatch;
 	counting.peek = count_peek;
 	counting.arm = count_arm;
 	side_open_with(&c->s, &counting);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/inline.h"
 #include "msgep/cm/cm.h"
 #include "msgep/object/cq_poll.h"
 #include "msgep/cm/inbox.h"
@@ -30,47 +31,13 @@ static struct msgep_cq *cq_of(struct fid_cq *fid)
 	return dofi_container(fid, struct msgep_cq, fid);
 }
 
-/* One polling thread at a time is enough. On contention it yields the CPU, which the lock holder
- * may be waiting for: otherwise the lock stays taken for the rest of the poller's time slice. */
-static void cq_poll_or_yield(struct msgep_cq *cq, struct msgep_cq_direct *direct)
+/* Reads the ring. */
+static __attribute__((noinline)) ssize_t cq_take(struct msgep_cq *cq, struct fi_cq_data_entry *out,
+						 size_t count)
 {
-	bool all = false;
-
-	if (msgep_cq_all_dispatched(cq)) {
-		cq->domain->fabric->transport->progress(cq->domain, direct);
-		return;
-	}
-	if (dofi_trylock(&cq->poll)) {
-		all = msgep_cq_poll_eps(cq, msgep_cq_polls_network(cq), false, direct);
-		if (!direct->n && !msgep_cq_has_all(cq))
-			msgep_cq_serve_another(cq);
-		dofi_unlock(&cq->poll);
-	}
-	if (!all)
-		sched_yield();
-}
-
-static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
-{
-	struct msgep_cq *cq = cq_of(fid);
-	struct fi_cq_data_entry *out = buf;
 	uint32_t head, tail;
 	size_t n = 0;
 
-	if (msgep_cq_empty(cq)) {
-		struct msgep_cq_direct direct = { .cq = cq, .out = out, .capacity = count };
-
-		cq_poll_or_yield(cq, &direct);
-		if (direct.n) {
-			/* A thread that blocks on the queue must poll again, as after any
-			 * completion: its peers have rung the doorbell, and this thread may have
-			 * consumed that. */
-			msgep_cq_wake(cq);
-			return (ssize_t)direct.n;
-		}
-		if (msgep_cq_empty(cq))
-			return -FI_EAGAIN;
-	}
 	dofi_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
@@ -89,6 +56,85 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	if (n)
 		return (ssize_t)n;
 	return head != tail && count ? -FI_EAVAIL : -FI_EAGAIN;
+}
+
+/* Returns what a poll has read. */
+static inline ssize_t cq_result(struct msgep_cq *cq, const struct msgep_cq_direct *direct)
+{
+	if (!direct->n)
+		return msgep_cq_empty(cq) ? -FI_EAGAIN : cq_take(cq, direct->out, direct->capacity);
+	/* A thread that blocks on the queue must poll again, as after any completion: its peers
+	 * have rung the doorbell, and this thread may have consumed that. */
+	msgep_cq_wake(cq);
+	return (ssize_t)direct->n;
+}
+
+/* Polls, and releases the lock. */
+static __attribute__((noinline)) ssize_t cq_poll(struct msgep_cq *cq, struct msgep_cq_ep *news,
+						 struct fi_cq_data_entry *out, size_t count)
+{
+	struct msgep_cq_direct direct = { .cq = cq, .out = out, .capacity = count };
+	bool all;
+
+	if (cq->network && msgep_cq_polls_network(cq))
+		cq->network->progress(cq->domain, &direct);
+	all = msgep_cq_poll_eps(cq, news, false, &direct);
+	if (!direct.n)
+		msgep_cq_serve_another(cq);
+	dofi_unlock(&cq->poll);
+	if (!all)
+		sched_yield();
+	return cq_result(cq, &direct);
+}
+
+/* One polling thread at a time is enough. On contention it yields the CPU, which the lock holder
+ * may be waiting for: otherwise the lock stays taken for the rest of the poller's time slice. */
+static __attribute__((noinline)) ssize_t cq_yield(struct msgep_cq *cq, struct fi_cq_data_entry *out,
+						  size_t count)
+{
+	sched_yield();
+	return msgep_cq_empty(cq) ? -FI_EAGAIN : cq_take(cq, out, count);
+}
+
+/* After a poll that has found nothing. */
+static __attribute__((noinline)) ssize_t cq_visit_another(struct msgep_cq *cq)
+{
+	msgep_cq_serve_another(cq);
+	dofi_unlock(&cq->poll);
+	return -FI_EAGAIN;
+}
+
+/* The usual read of a program that polls finds nothing: it calls no function, and so saves no
+ * registers. */
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct msgep_cq *cq = cq_of(fid);
+	struct msgep_cq_ep *news = NULL;
+
+	if (!msgep_cq_empty(cq))
+		return cq_take(cq, buf, count);
+	if (!dofi_trylock(&cq->poll))
+		return cq_yield(cq, buf, count);
+	if (!msgep_cq_is_plain(cq) || (news = msgep_cq_find_news(cq, cq->eps)))
+		return cq_poll(cq, news, buf, count);
+	cq->polls++;
+	if (msgep_cq_visits_another(cq))
+		return cq_visit_another(cq);
+	dofi_await_loads();
+	dofi_unlock(&cq->poll);
+	return -FI_EAGAIN;
+}
+
+/* The same where the transport processes what arrives for all queues, under its own lock. */
+static ssize_t cq_read_dispatched(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct msgep_cq *cq = cq_of(fid);
+	struct msgep_cq_direct direct = { .cq = cq, .out = buf, .capacity = count };
+
+	if (!msgep_cq_empty(cq))
+		return cq_take(cq, buf, count);
+	cq->network->progress(cq->domain, &direct);
+	return cq_result(cq, &direct);
 }
 
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *err, uint64_t flags)
@@ -154,7 +200,7 @@ static void cq_arm_eps(struct msgep_cq *cq)
 {
 	const struct msgep_transport *armed = NULL;
 
-	if (msgep_cq_all_dispatched(cq))
+	if (cq->all_dispatched)
 		return;
 	for (uint32_t i = 0; i < cq->n_polled; i++) {
 		struct msgep_ep *ep = cq->eps[i].ep;
@@ -179,7 +225,7 @@ static bool cq_eps_idle(struct msgep_cq *cq)
 {
 	bool quiet = true;
 
-	if (msgep_cq_all_dispatched(cq))
+	if (cq->all_dispatched)
 		return true;
 	for (uint32_t i = 0; i < cq->n_ready && quiet; i++)
 		quiet = msgep_ready_is_quiet(cq->ready[i]);
@@ -281,8 +327,11 @@ int msgep_cq_trywait(struct msgep_cq *cq)
 	for (int i = 0; i < TRIES && !quiet && msgep_cq_empty(cq); i++) {
 		/* Room is reported once: an endpoint that was skipped has not processed it. */
 		quiet = cq_try_once(cq, &far) && all;
-		if (!quiet)
-			all = msgep_cq_poll_eps(cq, far, true, NULL);
+		if (quiet)
+			break;
+		if (far && cq->network)
+			cq->network->progress(cq->domain, NULL);
+		all = msgep_cq_poll_eps(cq, NULL, true, NULL);
 	}
 	quiet = quiet && msgep_cq_empty(cq);
 	dofi_unlock(&cq->poll);
@@ -331,9 +380,16 @@ static struct fi_ops_cq cq_ops = {
 	.readerr = cq_readerr,
 };
 
+static struct fi_ops_cq cq_dispatched_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = cq_read_dispatched,
+	.readerr = cq_readerr,
+};
+
 int msgep_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out,
 		  void *context)
 {
+	const struct msgep_fabric *fabric;
 	struct msgep_cq *cq;
 	int ret;
 
@@ -343,8 +399,12 @@ int msgep_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid
 	if (!cq)
 		return -FI_ENOMEM;
 	msgep_fid_init(&cq->fid.fid, FI_CLASS_CQ, context, &cq_fid_ops);
-	cq->fid.ops = &cq_ops;
 	cq->domain = dofi_container(domain, struct msgep_domain, fid);
+	fabric = cq->domain->fabric;
+	cq->network = fabric->transport->progress ? fabric->transport : NULL;
+	cq->all_dispatched = fabric->transport->dispatches && !fabric->local_transport;
+	cq->fid.ops = cq->all_dispatched ? &cq_dispatched_ops : &cq_ops;
+	cq->plain_limit = cq->network ? 0 : MSGEP_BUSY_LEAST + 1;
 	cq->epfd = cq->signal = -1;
 	cq->held_end = &cq->held;
 	dofi_list_init(&cq->ready_pairs);

@@ -24,14 +24,9 @@
 /* Nanoseconds between two polls of the network by a queue with local connections, too: less than a
  * network message takes. */
 #define NETWORK_POLL_NS 4000
-/* A consumer that polls a single connection: times that its memory is checked by each poll, because
- * a round of the caller's loop takes many times as long as a check. */
-#define SINGLE_TRIES 8u
-/* An endpoint becomes idle after this many polls without activity; BUSY_LEAST endpoints never
- * do. */
+/* An endpoint becomes idle after this many polls without activity. */
 #define BUSY_POLLS 4096u
-#define BUSY_LEAST 16u
-/* Empty polls between two visits of other queues, if their own consumers poll those. */
+/* Polls between two visits of other queues, if their own consumers poll those. */
 #define SKIP_MOST 63u
 /* Idle endpoints per poll. */
 #define IDLE_EACH 4u
@@ -42,19 +37,13 @@ bool msgep_cq_network_due(struct msgep_cq *cq)
 
 	if (!cq->domain->fabric->transport->busy(cq->domain))
 		return false;
-	if (!cq->has_local)
+	if (!atomic_load_explicit(&cq->n_local, memory_order_relaxed))
 		return true;
 	now = dofi_now();
 	if (now < cq->next_network_poll)
 		return false;
 	cq->next_network_poll = now + NETWORK_POLL_NS;
 	return true;
-}
-
-static inline bool cq_ep_has_news(struct msgep_ep *ep, unsigned int tries)
-{
-	return atomic_load_explicit(&ep->pending, memory_order_relaxed) ||
-	       ep->transport->ready(ep, tries);
 }
 
 /* False: another thread holds the lock. */
@@ -69,21 +58,18 @@ static inline bool cq_poll_ep(struct msgep_ep *ep, struct msgep_cq_direct *direc
 	return true;
 }
 
-/* Polls one entry. True: there was activity. */
-static inline bool cq_poll_transport(struct msgep_cq *cq, struct msgep_cq_ep *e,
-				     struct msgep_cq_direct *direct, bool *all)
+/* Polls one entry that may have news. True: there was activity. */
+static inline bool cq_poll_entry(struct msgep_cq *cq, struct msgep_cq_ep *e,
+				 struct msgep_cq_direct *direct, bool *all)
 {
-	struct msgep_ep *ep = e->ep;
-
 	/* Before MSGEP_UP the transport may still change. */
-	if (atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
-		return false;
-	cq->saw_local |= ep->transport->local;
-	if (!cq_ep_has_news(ep, direct && cq->n_eps == 1 ? SINGLE_TRIES : 1))
+	if (msgep_asks_transport(e->ep) &&
+	    (atomic_load_explicit(&e->ep->state, memory_order_acquire) != MSGEP_UP ||
+	     !msgep_ep_has_news(e->ep)))
 		return false;
 	e->last_active = cq->polls;
 	/* The lock holder processes it, or the next poll does. */
-	if (!cq_poll_ep(ep, direct))
+	if (!cq_poll_ep(e->ep, direct))
 		*all = false;
 	return true;
 }
@@ -94,25 +80,6 @@ static inline void cq_swap(struct msgep_cq *cq, uint32_t i, uint32_t j)
 
 	cq->eps[i] = cq->eps[j];
 	cq->eps[j] = e;
-}
-
-static bool cq_poll_active(struct msgep_cq *cq, struct msgep_cq_direct *direct)
-{
-	uint32_t n = cq->n_active, i;
-	bool all = true;
-
-	if (++cq->turn >= n)
-		cq->turn = 0;
-	i = cq->turn;
-	for (uint32_t left = n; left; left--, i++) {
-		if (i >= n)
-			i = 0;
-		cq_poll_transport(cq, &cq->eps[i], direct, &all);
-	}
-	/* One per poll, which bounds the time that this takes. */
-	if (n > BUSY_LEAST && cq->polls - cq->eps[cq->turn].last_active > BUSY_POLLS)
-		cq_swap(cq, cq->turn, --cq->n_active);
-	return all;
 }
 
 /* Polls some of them, or each. */
@@ -127,51 +94,65 @@ static bool cq_poll_idle(struct msgep_cq *cq, bool each, struct msgep_cq_direct 
 	if (!each && left > IDLE_EACH)
 		left = IDLE_EACH;
 	for (; left; left--, cq->idle_turn++) {
+		struct msgep_cq_ep *e = &cq->eps[cq->idle_turn];
+
 		/* If each is polled, the entry that takes its place has been polled. */
-		if (cq_poll_transport(cq, &cq->eps[cq->idle_turn], direct, &all))
+		if (msgep_ep_may_have_news(e->ep) && cq_poll_entry(cq, e, direct, &all))
 			cq_swap(cq, cq->idle_turn, cq->n_active++);
 	}
 	return all;
 }
 
-/* Not inlined: a queue of few endpoints has no ready rings. */
-static __attribute__((noinline)) bool cq_poll_ready(struct msgep_cq *cq,
-						    struct msgep_cq_direct *direct)
+static bool cq_poll_ready(struct msgep_cq *cq, struct msgep_cq_direct *direct)
 {
 	bool all = true;
 
-	cq->saw_local = true;
 	for (uint32_t i = 0; i < cq->n_ready; i++)
 		if (!msgep_ready_is_empty(cq->ready[i]))
 			all = msgep_ready_poll(cq->ready[i], direct) && all;
 	return all;
 }
 
-bool msgep_cq_poll_eps(struct msgep_cq *cq, bool far, bool each, struct msgep_cq_direct *direct)
+/* An endpoint without activity becomes idle. One per poll is checked, which bounds the time that
+ * this takes. */
+static void cq_check_activity(struct msgep_cq *cq)
 {
-	const struct msgep_transport *transport = cq->domain->fabric->transport;
-	bool all;
+	if (++cq->turn >= cq->n_active)
+		cq->turn = 0;
+	if (cq->polls - cq->eps[cq->turn].last_active > BUSY_POLLS)
+		cq_swap(cq, cq->turn, --cq->n_active);
+}
+
+bool msgep_cq_poll_eps(struct msgep_cq *cq, struct msgep_cq_ep *news, bool each,
+		       struct msgep_cq_direct *direct)
+{
+	struct msgep_cq_ep *e;
+	bool all = true;
 
 	DOFI_ASSERT_LOCKED(&cq->poll);
-	if (far && transport->progress)
-		transport->progress(cq->domain, direct);
-	if (msgep_cq_all_dispatched(cq))
-		return true;
 	cq->polls++;
-	all = cq_poll_active(cq, direct);
+	if (cq->all_dispatched)
+		return true;
+	for (e = news ? news : msgep_cq_find_news(cq, cq->eps); e;
+	     e = msgep_cq_find_news(cq, e + 1))
+		cq_poll_entry(cq, e, direct, &all);
+	if (cq->n_active > MSGEP_BUSY_LEAST)
+		cq_check_activity(cq);
 	if (cq->n_active != cq->n_polled)
 		all = cq_poll_idle(cq, each, direct) && all;
 	if (cq->n_ready)
 		all = cq_poll_ready(cq, direct) && all;
-	cq->has_local |= cq->saw_local;
-	if (cq->n_active == cq->n_polled || cq->idle_turn == cq->n_polled) {
-		cq->has_local = cq->saw_local;
-		cq->saw_local = false;
-	}
 	return all;
 }
 
-/* A queue whose own consumer polls it is left alone. True: the next one was polled. */
+/* True if polling this queue processes all connections of the domain. */
+static bool cq_has_all(const struct msgep_cq *cq)
+{
+	return cq->n_eps == atomic_load_explicit(&cq->domain->eps, memory_order_relaxed);
+}
+
+/* A queue whose own consumer polls it is left alone. True: the next one was polled. Caller holds
+ * serve_lock. */
 static bool cq_serve_next(struct msgep_cq *cq)
 {
 	struct msgep_domain *domain = cq->domain;
@@ -190,8 +171,8 @@ static bool cq_serve_next(struct msgep_cq *cq)
 	if (!dofi_trylock(&other->poll))
 		return false;
 	idle = other->polls == other->served_polls;
-	if (idle)
-		msgep_cq_poll_eps(other, false, false, NULL);
+	if (idle && (!msgep_cq_is_plain(other) || msgep_cq_find_news(other, other->eps)))
+		msgep_cq_poll_eps(other, NULL, false, NULL);
 	other->served_polls = other->polls;
 	dofi_unlock(&other->poll);
 	return idle;
@@ -199,16 +180,21 @@ static bool cq_serve_next(struct msgep_cq *cq)
 
 void msgep_cq_serve_another(struct msgep_cq *cq)
 {
+	bool served = false;
+
 	DOFI_ASSERT_LOCKED(&cq->poll);
-	if (++cq->skipped <= cq->skip || !dofi_trylock(&cq->domain->serve_lock))
+	if (!msgep_cq_visits_another(cq))
 		return;
-	cq->skipped = 0;
+	if (!cq_has_all(cq) && dofi_trylock(&cq->domain->serve_lock)) {
+		served = cq_serve_next(cq);
+		dofi_unlock(&cq->domain->serve_lock);
+	}
 	/* Threads that poll different queues must not share cache lines at each poll. */
-	if (cq_serve_next(cq))
+	if (served)
 		cq->skip = 0;
 	else if (cq->skip < SKIP_MOST)
 		cq->skip = 2 * cq->skip + 1;
-	dofi_unlock(&cq->domain->serve_lock);
+	cq->next_visit = cq->polls + cq->skip;
 }
 
 /* A queue for both directions has one entry: a search among all of them would make binding, and so
@@ -315,6 +301,8 @@ void msgep_cq_detach(struct msgep_cq *cq, struct msgep_ep *ep)
 			atomic_fetch_sub(&cq->receivers, 1);
 		break;
 	}
+	if (ep->counts_as_local)
+		atomic_fetch_sub(&cq->n_local, 1);
 	if (ep->transport->doorbell && ep->sock >= 0)
 		epoll_ctl(cq->epfd, EPOLL_CTL_DEL, ep->sock, NULL);
 	dofi_unlock(&cq->poll);

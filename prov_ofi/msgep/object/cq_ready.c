@@ -70,8 +70,7 @@ static inline bool ready_visit(struct msgep_ready_ep *e, struct msgep_cq_direct 
 
 	if (atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
 		return false;
-	if (!e->due && !atomic_load_explicit(&ep->pending, memory_order_relaxed) &&
-	    !ep->transport->ready(ep, 1))
+	if (!e->due && !msgep_ep_has_news(ep))
 		/* Frames that wait for a receive are not announced again. `stalled` may change at
 		 * any time, and does not tell. */
 		return !ep->transport->drained(ep, false);

@@ -5,11 +5,21 @@
 /* Batches processed in one poll after the peer's end. */
 #define LAST_ROUNDS 1024
 
+static void ep_count_local(struct msgep_ep *ep)
+{
+	DOFI_ASSERT_LOCKED(&ep->eq->lock);
+	ep->counts_as_local = true;
+	atomic_fetch_add(&ep->rx_cq->n_local, 1);
+	if (ep->tx_cq != ep->rx_cq)
+		atomic_fetch_add(&ep->tx_cq->n_local, 1);
+}
+
 void msgep_ep_up(struct msgep_ep *ep)
 {
 	DOFI_ASSERT_LOCKED(&ep->eq->lock);
 	dofi_lock(&ep->lock);
 	atomic_store(&ep->state, MSGEP_UP);
+	atomic_store(&ep->watch.used, !!ep->watch.done);
 	/* Its parameters announced the order, unless other receivers have been added since. */
 	if (ep->transport->keep_order && msgep_cq_is_shared(ep->rx_cq))
 		ep->transport->keep_order(ep);
@@ -23,6 +33,8 @@ void msgep_ep_up(struct msgep_ep *ep)
 		msgep_ep_abort(ep, "the kernel refuses to watch its doorbell");
 		dofi_unlock(&ep->lock);
 	}
+	if (ep->transport->local && !ep->closing)
+		ep_count_local(ep);
 	if (ep->ready && !ep->closing)
 		msgep_ready_add(ep);
 	/* Blocked threads have not armed this peer's doorbell. */

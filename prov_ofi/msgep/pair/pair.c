@@ -311,9 +311,8 @@ static void pair_touch_ep(struct msgep_ep *ep)
 }
 
 /* The poll of the pairs processes every connection: none is polled individually. */
-static bool pair_ready(struct msgep_ep *ep, unsigned int tries)
+static bool pair_ready(struct msgep_ep *ep)
 {
-	(void)tries;
 	(void)ep;
 	return false;
 }

@@ -483,11 +483,10 @@ static bool rdm_arrived_count(struct msgep_ep *ep, struct rdm_conn *conn)
 	       rdm_acks_arrived(conn) || msgep_ep_completes_at(ep, atomic_load(&conn->confirmed));
 }
 
-static bool rdm_ready(struct msgep_ep *ep, unsigned int tries)
+static bool rdm_ready(struct msgep_ep *ep)
 {
 	struct rdm_conn *conn;
 
-	(void)tries;
 	/* Before MSGEP_UP it may still be created. */
 	if (atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
 		return false;

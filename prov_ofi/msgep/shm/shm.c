@@ -92,11 +92,10 @@ _Static_assert(2 * sizeof(struct control) <= PAGE, "both fit");
 /* One end of one channel. */
 struct ring {
 	char *base;
-	uint64_t pos;        /* next byte to write */
-	uint64_t turn;       /* writer: where a short frame may end the round */
-	_Atomic uint64_t at; /* next to read; changed under ep->lock */
-	uint64_t known;      /* writer: the reader's position, as last read */
-	uint64_t reported;   /* reader: as last reported */
+	uint64_t pos;      /* writer: next byte to write */
+	uint64_t turn;     /* writer: where a short frame may end the round */
+	uint64_t known;    /* writer: the reader's position, as last read */
+	uint64_t reported; /* reader: its position, as last reported */
 };
 
 struct msgep_shm {
@@ -111,7 +110,6 @@ struct msgep_shm {
 	uint32_t arrived_seen;          /* at the last check for room */
 	uint32_t taken, taken_reported; /* requests read, and as last reported */
 	uint32_t done, done_reported;   /* requests to be acknowledged, and as last reported */
-	_Atomic uint32_t acked;         /* the peer's `done`, as last processed */
 	uint64_t nonce;                 /* added to positions to form marks */
 	uint64_t peer_rx, peer_tx;      /* passive side: the peer's queues */
 	_Atomic uint32_t order;
@@ -323,28 +321,20 @@ static void shm_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 
 /* ---------------------------------------------------------------- reading */
 
-/* Where the mark of the next frame appears, and its value. */
-struct next_mark {
-	_Atomic uint64_t *place;
-	uint64_t value;
-};
-
-static inline struct next_mark shm_next_mark(const struct msgep_shm *shm, int channel)
+/* The reader's position. */
+static inline uint64_t shm_position(const struct msgep_ep *ep, int channel)
 {
-	const struct ring *r = &shm->in[channel];
-	uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed);
-
-	return (struct next_mark){ shm_mark_of(shm, r, at), shm->nonce + at };
+	return atomic_load_explicit(&ep->watch.next[channel].mark, memory_order_relaxed) -
+	       ep->w.shm->nonce;
 }
 
-static inline bool shm_mark_there(struct next_mark next)
+static inline void shm_set_position(struct msgep_ep *ep, int channel, uint64_t at)
 {
-	return atomic_load_explicit(next.place, memory_order_acquire) == next.value;
-}
+	struct msgep_shm *shm = ep->w.shm;
 
-static inline bool shm_frame_there(const struct msgep_shm *shm, int channel)
-{
-	return shm_mark_there(shm_next_mark(shm, channel));
+	atomic_store_explicit(&ep->watch.next[channel].place,
+			      shm_mark_of(shm, &shm->in[channel], at), memory_order_relaxed);
+	atomic_store_explicit(&ep->watch.next[channel].mark, shm->nonce + at, memory_order_relaxed);
 }
 
 static uint32_t shm_arrived(struct msgep_ep *ep)
@@ -359,40 +349,16 @@ static void shm_acknowledge(struct msgep_ep *ep, uint32_t count)
 
 static uint32_t shm_acknowledged(struct msgep_ep *ep)
 {
-	struct msgep_shm *shm = ep->w.shm;
-	uint32_t count = atomic_load_explicit(&shm->tx->done, memory_order_acquire);
+	uint32_t count = atomic_load_explicit(&ep->w.shm->tx->done, memory_order_acquire);
 
-	atomic_store_explicit(&shm->acked, count, memory_order_relaxed);
+	atomic_store_explicit(&ep->watch.acked, count, memory_order_relaxed);
 	return count;
 }
 
-/* True if a request has completed whose sender waits for that. */
-static inline bool shm_has_completed(struct msgep_ep *ep)
+/* True if the peer has consumed a message whose sender waits for that. */
+static bool shm_ready(struct msgep_ep *ep)
 {
-	struct msgep_shm *shm = ep->w.shm;
-
-	return atomic_load_explicit(&shm->tx->done, memory_order_relaxed) !=
-		       atomic_load_explicit(&shm->acked, memory_order_relaxed) ||
-	       (atomic_load_explicit(&ep->complete_at, memory_order_relaxed) &&
-		msgep_ep_completes_at(ep, shm_arrived(ep)));
-}
-
-/* The thread that holds ep->lock may read on meanwhile: it processes what this misses then. */
-static bool shm_ready(struct msgep_ep *ep, unsigned int tries)
-{
-	struct msgep_shm *shm = ep->w.shm;
-	const struct next_mark answer = shm_next_mark(shm, MSGEP_ANS);
-	const struct next_mark request = shm_next_mark(shm, MSGEP_REQ);
-
-	if (shm_has_completed(ep))
-		return true;
-	do {
-		if (shm_mark_there(answer) ||
-		    (shm_mark_there(request) &&
-		     !atomic_load_explicit(&ep->stalled, memory_order_relaxed)))
-			return true;
-	} while (--tries);
-	return false;
+	return msgep_ep_completes_at(ep, shm_arrived(ep));
 }
 
 static __attribute__((noinline, cold)) const struct msgep_frame *shm_refuse(struct msgep_ep *ep)
@@ -406,7 +372,7 @@ static void shm_ring_doorbell(struct msgep_ep *ep, int channel)
 	struct msgep_shm *shm = ep->w.shm;
 	struct ring *r = &shm->in[channel];
 
-	r->reported = atomic_load_explicit(&r->at, memory_order_relaxed);
+	r->reported = shm_position(ep, channel);
 	atomic_store(&shm->rx->head[channel], r->reported);
 	shm_order(shm);
 	shm_notify_credits(ep);
@@ -420,13 +386,12 @@ static __attribute__((noinline)) const struct msgep_frame *shm_skip(struct msgep
 								    const void **payload)
 {
 	struct msgep_shm *shm = ep->w.shm;
-	struct ring *r = &shm->in[channel];
-	uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed);
+	uint64_t at = shm_position(ep, channel);
 	uint64_t to_end = shm->size - (at & (shm->size - 1));
 
 	if (to_end == shm->size || shm->got[channel].len != to_end - MSGEP_FRAME_HDR)
 		return shm_refuse(ep);
-	atomic_store_explicit(&r->at, at + to_end, memory_order_relaxed);
+	shm_set_position(ep, channel, at + to_end);
 	shm_ring_doorbell(ep, channel);
 	return shm_peek(ep, channel, payload);
 }
@@ -434,13 +399,13 @@ static __attribute__((noinline)) const struct msgep_frame *shm_skip(struct msgep
 static const struct msgep_frame *shm_peek(struct msgep_ep *ep, int channel, const void **payload)
 {
 	struct msgep_shm *shm = ep->w.shm;
-	const struct next_mark next = shm_next_mark(shm, channel);
-	const struct msgep_frame *f = (const void *)next.place;
+	const struct msgep_frame *f = (const void *)atomic_load_explicit(
+		&ep->watch.next[channel].place, memory_order_relaxed);
 	struct msgep_frame *got = &shm->got[channel];
 	uint32_t taken;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (!shm_mark_there(next) || ep->failed)
+	if (!msgep_frame_there(ep, channel) || ep->failed)
 		return NULL;
 	*got = *f;
 	if (got->kind == SHM_SKIP)
@@ -448,7 +413,7 @@ static const struct msgep_frame *shm_peek(struct msgep_ep *ep, int channel, cons
 	memcpy(&taken, got->counts, sizeof(taken));
 	shm_note_arrived(shm, le32toh(taken));
 	*payload = f + 1;
-	if (got->len > shm->size - ((next.value - shm->nonce) & (shm->size - 1)) - MSGEP_FRAME_HDR)
+	if (got->len > shm->size - (shm_position(ep, channel) & (shm->size - 1)) - MSGEP_FRAME_HDR)
 		return shm_refuse(ep);
 	return got;
 }
@@ -456,14 +421,13 @@ static const struct msgep_frame *shm_peek(struct msgep_ep *ep, int channel, cons
 static void shm_release(struct msgep_ep *ep, int channel)
 {
 	struct msgep_shm *shm = ep->w.shm;
-	struct ring *r = &shm->in[channel];
-	uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed) +
-		      shm_units(MSGEP_FRAME_HDR + shm->got[channel].len);
+	uint64_t at =
+		shm_position(ep, channel) + shm_units(MSGEP_FRAME_HDR + shm->got[channel].len);
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	atomic_store_explicit(&r->at, at, memory_order_relaxed);
+	shm_set_position(ep, channel, at);
 	shm->taken += channel == MSGEP_REQ;
-	if (at - r->reported >= shm->report)
+	if (at - shm->in[channel].reported >= shm->report)
 		shm_ring_doorbell(ep, channel);
 }
 
@@ -539,7 +503,7 @@ static bool shm_quiet(struct msgep_ep *ep, bool space)
 {
 	struct msgep_shm *shm = ep->w.shm;
 	uint32_t arrived = shm_check_arrival(shm);
-	bool more = shm_ready(ep, 1) || msgep_ep_completes_at(ep, arrived);
+	bool more = msgep_watch_shows(ep) || msgep_ep_completes_at(ep, arrived);
 
 	for (int c = 0; space && c < MSGEP_CHANNELS; c++)
 		more |= shm_update_free(shm, c);
@@ -656,6 +620,14 @@ static int shm_make_memory(uint32_t size)
 	return fd;
 }
 
+/* The reader begins; the nonce is known. */
+static void shm_watch(struct msgep_ep *ep)
+{
+	for (int c = 0; c < MSGEP_CHANNELS; c++)
+		shm_set_position(ep, c, 0);
+	ep->watch.done = &ep->w.shm->tx->done;
+}
+
 static int shm_get_params(struct msgep_ep *ep, bool active, struct msgep_params *out)
 {
 	uint32_t kib = (uint32_t)dofi_param(DOFI_NUM_SHM_RING_KIB);
@@ -679,6 +651,7 @@ static int shm_get_params(struct msgep_ep *ep, bool active, struct msgep_params 
 			dofi_forkfd_close(out->fd);
 			return ret;
 		}
+		shm_watch(ep);
 	}
 	if (msgep_cq_is_shared(ep->rx_cq))
 		shm_keep_order(ep);
@@ -750,6 +723,7 @@ static int shm_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_pa
 	in->fd = -1;
 	shm_set_peer(ep, in->data);
 	ep->w.shm->nonce = dofi_get_be(in->data + 16, 8);
+	shm_watch(ep);
 	ep->w.shm->peer_rx = dofi_get_be(in->data + 48, 8);
 	ep->w.shm->peer_tx = dofi_get_be(in->data + 56, 8);
 	return 0;
@@ -761,6 +735,7 @@ static void shm_close(struct msgep_ep *ep)
 	munmap(ep->w.shm->map, ep->w.shm->map_len);
 	free(ep->w.shm);
 	ep->w.shm = NULL;
+	ep->watch.done = NULL;
 }
 
 static size_t shm_finish(struct msgep_ep *ep, uint8_t *out)
@@ -781,7 +756,7 @@ static bool shm_drained(struct msgep_ep *ep, bool died)
 {
 	(void)died;
 	return ep->failed ||
-	       (!shm_frame_there(ep->w.shm, MSGEP_REQ) && !shm_frame_there(ep->w.shm, MSGEP_ANS));
+	       (!msgep_frame_there(ep, MSGEP_REQ) && !msgep_frame_there(ep, MSGEP_ANS));
 }
 
 const struct msgep_transport msgep_transport_shm = {
