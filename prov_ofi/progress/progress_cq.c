@@ -27,8 +27,8 @@
 #define FIRST_PART 8
 /* Kinds of events that consumers may handle themselves. */
 #define REASONS (1u << DOFI_KEY_EVD | 1u << DOFI_KEY_AMO)
-/* Events between two leases if consumers use none. */
-#define PASS_MOST 1023u
+/* Calls between two leases if consumers use none. */
+#define PASS_MOST 2047u
 #define STALL_TICK_MS 40
 
 /* False: the kernel rejects epoll sets that are nested too deeply. */
@@ -99,11 +99,11 @@ static void progress_sweep(struct dofi_ia *ia)
 	}
 }
 
-/* Looks which CQs consumers have read since the last look. True: some. */
-static bool progress_was_called(struct dofi_ia *ia)
+/* Looks which CQs consumers have read since the last look. Returns how often. */
+static uint32_t progress_count_calls(struct dofi_ia *ia)
 {
 	struct dofi_list *pos;
-	bool called = false;
+	uint32_t calls = 0;
 
 	dofi_list_each(pos, &ia->evds)
 	{
@@ -111,17 +111,20 @@ static bool progress_was_called(struct dofi_ia *ia)
 		uint32_t polls = dofi_evd_polls(evd);
 
 		evd->polled = polls != evd->seen_polls;
-		called |= evd->polled;
+		calls += polls - evd->seen_polls;
 		evd->seen_polls = polls;
 	}
-	return called;
+	return calls;
 }
 
-/* An event that consumers may handle themselves is a reason to grant the lease, except that each
- * lease that was not used makes the thread pass over twice as many such events. */
-static bool progress_passes_over(struct dofi_progress *p)
+/* An event that consumers may handle themselves is a reason to grant the lease if they have called
+ * before it, except that each lease that was not used makes the thread pass over twice as many
+ * calls. A consumer that spins on memory makes a few for each event, and one that takes the
+ * completions of a window as many as it has posted. */
+static bool progress_passes_over(struct dofi_progress *p, uint32_t calls)
 {
-	if (p->passed++ < p->pass)
+	p->passed += calls;
+	if (p->passed <= p->pass)
 		return true;
 	p->passed = 0;
 	p->pass = p->pass < PASS_MOST ? 2 * p->pass + 1 : PASS_MOST;
@@ -181,16 +184,17 @@ static void progress_continue_lease(struct dofi_ia *ia)
 
 void dofi_progress_look(struct dofi_ia *ia, unsigned int kinds)
 {
-	bool timer = kinds & 1u << DOFI_KEY_TIMER, called;
 	uint64_t now, period = dofi_progress_period(ia) / FIRST_PART;
+	bool timer = kinds & 1u << DOFI_KEY_TIMER;
+	uint32_t calls;
 
 	DOFI_ASSERT_LOCKED(&ia->prog_lock);
 	if (!timer && (atomic_load(&ia->prog.period) || !(kinds & REASONS)))
 		return;
-	called = progress_was_called(ia);
+	calls = progress_count_calls(ia);
 	if (timer) {
 		progress_continue_lease(ia);
-	} else if (called && (ia->prog.automatic || !progress_passes_over(&ia->prog))) {
+	} else if (calls && (ia->prog.automatic || !progress_passes_over(&ia->prog, calls))) {
 		now = dofi_now();
 		progress_start_period(ia, period, now + period, now);
 	}

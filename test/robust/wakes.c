@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "rdat.h"
 
@@ -23,8 +24,10 @@ enum step { ST_LISTEN, ST_UP, ST_READY = 4, ST_COUNTED = 6 };
 #define TRIES 20
 /* Between two polls of a program that computes, too. */
 #define PAUSE_US 30
+/* Messages for which a side spins on memory before a stream. */
+#define SPINS 3000u
 
-enum pattern { STREAM, POLLED, WAITED, SELDOM };
+enum pattern { STREAM, AFTER_SPINNING, POLLED, WAITED, SELDOM };
 
 struct scene {
 	const char *name;
@@ -147,13 +150,47 @@ static void round_trips(struct side *s, unsigned int messages, bool wait)
 	}
 }
 
+/* A data race by design. */
+__attribute__((no_sanitize("thread"))) static bool in_memory(const struct side *s, unsigned char n)
+{
+	size_t end = (2 + s->received % RECVS) * scene->len;
+	const volatile unsigned char *last = &memory[s->index][end - 1];
+
+	return *last == n;
+}
+
+/* The right side finds each message by its memory before it dequeues. */
+static void spin(struct side *s)
+{
+	for (unsigned int i = 0; i < SPINS; i++) {
+		unsigned char n = (unsigned char)(i % 251 + 1);
+
+		if (!s->index) {
+			memset(memory[0], n, scene->len);
+			send_one(s, i);
+		}
+		while (s->index && !in_memory(s, n))
+			;
+		while (!receive(s, false))
+			;
+		if (s->index)
+			send_one(s, i);
+		while (!take(s, s->rd.req, false))
+			;
+	}
+}
+
 /* Returns how many wakes were too many. */
 static unsigned int count_once(struct side *s)
 {
-	unsigned long before = rl_progress_sleeps(), woken, most;
-	uint64_t began = rl_now();
+	unsigned long before, woken, most;
+	uint64_t began;
 
-	if (scene->pattern != STREAM)
+	if (scene->pattern == AFTER_SPINNING)
+		spin(s);
+	before = rl_progress_sleeps();
+	began = rl_now();
+	if (scene->pattern >= POLLED)
 		round_trips(s, scene->messages, scene->pattern == WAITED);
 	else if (s->index)
 		send_stream(s, scene->messages);
@@ -216,9 +253,11 @@ static void play(void *arg)
 }
 
 /* At the beginning of a stream no read shows yet that the sender polls, in the second window
- * neither. */
+ * neither. After spinning, up to 2,047 calls do not (progress_cq.c), and a message may wake the
+ * thread twice. */
 static const struct scene scenes[] = {
 	{ "stream", STREAM, SHORT, 100000, 400, 3 * WINDOW },
+	{ "stream-after-spinning", AFTER_SPINNING, SHORT, 100000, 400, 70 * WINDOW },
 	{ "stream-of-copies", STREAM, LONG, 5000, 1500, 100 },
 	{ "polled", POLLED, SHORT, 50000, 200, 30 },
 	{ "waited", WAITED, SHORT, 50000, 300, 30 },
