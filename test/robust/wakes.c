@@ -253,9 +253,8 @@ static void play(void *arg)
 	rd_close(&s.rd);
 }
 
-/* At the beginning of a stream no read shows yet that the sender polls, in the second window
- * neither. After spinning, up to 2,047 calls do not (progress_cq.c), and a message may wake the
- * thread twice. */
+/* In the first window of a stream no read shows yet that the sender polls, and a message may wake
+ * the thread twice. After spinning, up to 2,047 reads do not (progress_cq.c). */
 static const struct scene scenes[] = {
 	{ "stream", STREAM, SHORT, 100000, 400, 3 * WINDOW },
 	{ "stream-after-spinning", AFTER_SPINNING, SHORT, 100000, 400, 70 * WINDOW },
