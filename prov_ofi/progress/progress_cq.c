@@ -161,7 +161,7 @@ static uint64_t progress_used_at(struct dofi_ia *ia, uint64_t now)
 }
 
 /* The timer has expired. The next period begins when the lease has been used last. */
-static void progress_continue_lease(struct dofi_ia *ia)
+static void progress_continue_lease(struct dofi_ia *ia, uint32_t calls)
 {
 	uint64_t now = dofi_now(), used_at = progress_used_at(ia, now);
 	uint64_t longest = dofi_progress_period(ia), first = longest / FIRST_PART;
@@ -169,6 +169,10 @@ static void progress_continue_lease(struct dofi_ia *ia)
 
 	if (!period)
 		period = first; /* the timer was started by the end of a wait */
+	/* Short periods may pass between two looks of calls at the clock. A call that has not
+	 * looked was made at the beginning of the period at the earliest. */
+	if (calls && period < longest && used_at <= now - period)
+		used_at = now - period + 1;
 	if (now >= used_at + period) {
 		progress_end_lease(ia);
 		return;
@@ -193,7 +197,7 @@ void dofi_progress_look(struct dofi_ia *ia, unsigned int kinds)
 		return;
 	calls = progress_count_calls(ia);
 	if (timer) {
-		progress_continue_lease(ia);
+		progress_continue_lease(ia, calls);
 	} else if (calls && (ia->prog.automatic || !progress_passes_over(&ia->prog, calls))) {
 		now = dofi_now();
 		progress_start_period(ia, period, now + period, now);
