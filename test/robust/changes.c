@@ -199,14 +199,7 @@ static void play(void *arg)
 	s.rd.ep = rd_ep_create(&s.rd, 16);
 	for (int i = 0; i < RECVS; i++)
 		RD_OK(rd_recv(s.rd.ep, &s.mem, (size_t)(1 + i) * LEN, LEN, 0));
-	if (!s.index) {
-		rd_listen(&s.rd);
-		rl_step(ST_LISTEN, 1);
-		rd_accept_up(&s.rd, s.rd.ep);
-	} else {
-		rl_await(ST_LISTEN, 1, 10000);
-		rd_connect_up(&s.rd, s.rd.ep);
-	}
+	rd_meet(&s.rd, s.rd.ep, s.index, ST_LISTEN);
 	rl_step(ST_UP + s.index, 1);
 	rl_await(ST_UP + !s.index, 1, 10000);
 	for (s.n = 1; s.n <= CHANGES * rl_long(); s.n++) {

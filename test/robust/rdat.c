@@ -238,6 +238,18 @@ void rd_accept_up(struct rd *rd, DAT_EP_HANDLE ep)
 	RL_CHECK(ev.event_data.connect_event_data.ep_handle == ep, "ESTABLISHED of another EP");
 }
 
+void rd_meet(struct rd *rd, DAT_EP_HANDLE ep, int side, int listens)
+{
+	if (!side) {
+		rd_listen(rd);
+		rl_step(listens, 1);
+		rd_accept_up(rd, ep);
+	} else {
+		rl_await(listens, 1, 10000);
+		rd_connect_up(rd, ep);
+	}
+}
+
 /* Posts */
 
 DAT_LMR_TRIPLET rd_segment(const struct rd_mem *mem, size_t off, size_t len)

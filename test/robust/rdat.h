@@ -68,6 +68,8 @@ DAT_RETURN rd_reject(DAT_CR_HANDLE cr);
 /* Both sides until ESTABLISHED. */
 void rd_connect_up(struct rd *rd, DAT_EP_HANDLE ep);
 void rd_accept_up(struct rd *rd, DAT_EP_HANDLE ep);
+/* Of two sides, number 0 listens and announces it by that step, and the other one connects. */
+void rd_meet(struct rd *rd, DAT_EP_HANDLE ep, int side, int listens);
 
 /* The next event within `ms` milliseconds; false if there is none. */
 bool rd_next(DAT_EVD_HANDLE evd, unsigned int ms, DAT_EVENT *ev);

@@ -240,14 +240,7 @@ static void play(void *arg)
 	s.rd.ep = rd_ep_create(&s.rd, RECVS);
 	for (unsigned int i = 0; i < RECVS; i++)
 		RD_OK(rd_recv(s.rd.ep, &s.mem, (size_t)(1 + i) * scene->len, scene->len, 0));
-	if (!s.index) {
-		rd_listen(&s.rd);
-		rl_step(ST_LISTEN, 1);
-		rd_accept_up(&s.rd, s.rd.ep);
-	} else {
-		rl_await(ST_LISTEN, 1, 10000);
-		rd_connect_up(&s.rd, s.rd.ep);
-	}
+	rd_meet(&s.rd, s.rd.ep, s.index, ST_LISTEN);
 	count(&s, realtime);
 	rd_unreg(&s.mem);
 	rd_close(&s.rd);
@@ -256,11 +249,11 @@ static void play(void *arg)
 /* In the first window of a stream no read shows yet that the sender polls, and a message may wake
  * the thread twice. After spinning, up to 2,047 reads do not (progress_cq.c). */
 static const struct scene scenes[] = {
-	{ "stream", STREAM, SHORT, 100000, 400, 3 * WINDOW },
-	{ "stream-after-spinning", AFTER_SPINNING, SHORT, 100000, 400, 70 * WINDOW },
+	{ "stream", STREAM, SHORT, 100000, 1000, 3 * WINDOW },
+	{ "stream-after-spinning", AFTER_SPINNING, SHORT, 100000, 1000, 70 * WINDOW },
 	{ "stream-of-copies", STREAM, LONG, 5000, 1500, 100 },
 	{ "polled", POLLED, SHORT, 50000, 200, 30 },
-	{ "waited", WAITED, SHORT, 50000, 300, 30 },
+	{ "waited", WAITED, SHORT, 50000, 600, 30 },
 	{ "polled-seldom", SELDOM, SHORT, 10000, 150, 30 },
 };
 

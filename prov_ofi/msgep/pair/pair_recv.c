@@ -60,7 +60,7 @@ static bool pair_is_for(const struct pair_conn *conn, const struct msgep_frame *
 	       f->mark == htole64(pair_mark(conn->index, conn->generation));
 }
 
-/* The packet at the cursor, if it is of this channel and nothing waits before it. */
+/* The packet at the cursor, if it is of this channel. */
 static const struct msgep_frame *pair_at(const struct pair_conn *conn, int channel)
 {
 	const struct msgep_frame *f = (const void *)conn->at;
