@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Compares collectives of DAT with those of Open MPI, in turns, and prints the table of
-# docs/performance.md: medians of the rounds, microseconds per operation. DAT waits for the event of an
+# Compares collectives of DAT with those of Open MPI, in turns, and prints the figures
+# of docs/performance.md: medians of the rounds, microseconds per operation. DAT waits for the event of an
 # operation in dat_evd_wait, or polls for it and yields the processor, as Open MPI does if there are
 # more processes than processors. Not a test: for a quiet machine, with the packages openmpi-bin and
 # libopenmpi-dev.

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Compares DAT with raw libfabric, and patterns of transports above DAT with what a user would pick
-# instead. Prints the tables of docs/performance.md: the same pattern over both, in turns,
-# by dat_perf. Not a test: for a quiet machine.
+# instead. Prints the figures of docs/performance.md, a line for each size: the same pattern over both, in
+# turns, by dat_perf. Not a test: for a quiet machine.
 #
 # usage: table.sh [-b BUILD] [-r ROUNDS] [FABRIC...]		default: tcp shm rxm
 set -u

@@ -26,8 +26,9 @@
  * refusals are acknowledged by frames.
  *
  * Long messages use the whole ring: one that exceeds a processor's own cache is faster
- * (docs/performance.md). A round without long frames ends after NEAR bytes, by a frame that reaches
- * to the end of the ring and is skipped, so connections of short messages occupy no more memory.
+ * (docs/performance-notes.md). A round without long frames ends after NEAR bytes, by a frame that
+ * reaches to the end of the ring and is skipped, so connections of short messages occupy no more
+ * memory.
  *
  * The reader reports its position only once per eighth of NEAR, or of a smaller ring. A side that
  * is about to block sets `notify` and `wants`, polls once more, and is woken by a byte on the
