@@ -378,6 +378,7 @@ struct msgep_ep {
 	bool after_write;     /* the last request was a write: an immediate frame may
 			       * follow */
 	bool refused;         /* everything after a refused request is dropped */
+	bool too_long;        /* the message in `cur` is, which is not reported yet */
 	bool has_data;        /* the message that is arriving */
 	_Atomic bool failed;  /* the peer violated the protocol */
 	_Atomic bool aborted; /* the event queue has been woken to process the end */

@@ -246,6 +246,77 @@ TEST(dto_error, refused_access_flushes_what_was_posted_behind_it)
 	pair_close(&p);
 }
 
+/* Over tcp long data travels on an endpoint of its own, and later requests are processed meanwhile.
+ * The first writes wait for that endpoint. */
+static void long_pair_up(struct pair *p)
+{
+	uint64_t i;
+
+	pair_up(p);
+	for (i = 0; i < 40; i++) {
+		OK(post_write(&p->a, 0, SIDE_BUF, 100 + i, &p->b, 0));
+		EV_DTO(p->a.req, p->a.ep, 100 + i, OP_WRITE, SIDE_BUF);
+	}
+}
+
+static void refused_after_long_writes(bool read, size_t len)
+{
+	struct pair p;
+	uint64_t i;
+
+	long_pair_up(&p);
+	for (i = 0; i < 4; i++)
+		OK(post_write(&p.a, 0, SIDE_BUF, 10 + i, &p.b, 0));
+	OK((read ? read_from : write_to)(&p, target(&p, 0), len, p.b.buf.rmr ^ 0x10000));
+	for (i = 0; i < 4; i++)
+		EV_DTO(p.a.req, p.a.ep, 10 + i, OP_WRITE, SIDE_BUF);
+	EV_DTO_STATUS(p.a.req, p.a.ep, 5, read ? OP_READ : OP_WRITE, DAT_DTO_ERR_REMOTE_ACCESS);
+	EV_CONN(p.a.conn, BROKEN, p.a.ep);
+	pair_close(&p);
+}
+
+TEST(dto_error, refused_access_leaves_long_writes_before_it_successful)
+{
+	for (int i = 0; i < 10; i++) {
+		refused_after_long_writes(false, SIDE_BUF);
+		refused_after_long_writes(false, 64);
+		refused_after_long_writes(true, SIDE_BUF);
+		refused_after_long_writes(true, 64);
+	}
+}
+
+#define LONG ((size_t)1 << 20)
+
+TEST(dto_error, long_writes_before_a_message_that_is_too_long_are_successful)
+{
+	DAT_LMR_TRIPLET l;
+	DAT_RMR_TRIPLET r;
+	struct buf from, to;
+	struct pair p;
+	uint64_t i;
+
+	long_pair_up(&p);
+	buf_make(&from, &p.node, LONG, PRIV_ALL);
+	buf_make(&to, &p.node, LONG, PRIV_ALL);
+	l = seg(&from, 0, LONG);
+	r = rem(&to, 0, LONG);
+	OK(post_recv(&p.b, 0, 1000, 1));
+	for (i = 0; i < 4; i++)
+		OK(dat_ep_post_rdma_write(p.a.ep, 1, &l, ck(10 + i), &r,
+					  DAT_COMPLETION_DEFAULT_FLAG));
+	OK(dat_ep_post_send(p.a.ep, 1, &l, ck(2), DAT_COMPLETION_DEFAULT_FLAG));
+	for (i = 0; i < 4; i++)
+		EV_DTO(p.a.req, p.a.ep, 10 + i, OP_WRITE, LONG);
+	EV_DTO_STATUS(p.b.recv, p.b.ep, 1, OP_RECV, DAT_DTO_ERR_LOCAL_LENGTH);
+	EV_CONN(p.b.conn, BROKEN, p.b.ep);
+	OK(dat_ep_free(p.a.ep));
+	OK(dat_ep_free(p.b.ep));
+	p.a.ep = p.b.ep = NULL;
+	buf_free(&from);
+	buf_free(&to);
+	pair_close(&p);
+}
+
 TEST(dto_error, refused_access_harms_no_other_connection)
 {
 	struct side c, d;

@@ -255,6 +255,37 @@ TEST(rdma, write_then_send_shows_the_data_with_the_receive)
 	pair_close(&p);
 }
 
+static void read_after_write(size_t len)
+{
+	struct rig r;
+	unsigned int i;
+
+	rig_open(&r);
+	for (i = 0; i < 100; i++) {
+		DAT_LMR_TRIPLET from = seg(&r.local, 0, len), to = seg(&r.local, len, len);
+		DAT_RMR_TRIPLET target = rem(&r.remote, 0, len);
+
+		fill(r.local.mem, len, i);
+		OK(dat_ep_post_rdma_write(r.p.a.ep, 1, &from, ck(2), &target,
+					  DAT_COMPLETION_DEFAULT_FLAG));
+		OK(dat_ep_post_rdma_read(r.p.a.ep, 1, &to, ck(3), &target,
+					 DAT_COMPLETION_DEFAULT_FLAG));
+		EV_DTO(r.p.a.req, r.p.a.ep, 2, OP_WRITE, len);
+		EV_DTO(r.p.a.req, r.p.a.ep, 3, OP_READ, len);
+		CHECK_FILL(r.local.mem + len, len, i);
+	}
+	rig_close(&r);
+}
+
+/* Over tcp both may travel on an endpoint of their own. The first rounds wait for that endpoint. */
+TEST(rdma, read_after_a_write_gets_what_it_wrote)
+{
+	read_after_write(64);
+	read_after_write(SIDE_BUF);
+	read_after_write((size_t)1 << 20);
+	read_after_write((size_t)2 << 20);
+}
+
 TEST(rdma, completions_of_mixed_requests_come_in_the_order_of_posting)
 {
 	struct pair p;

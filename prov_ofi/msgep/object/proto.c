@@ -275,11 +275,13 @@ static void proto_push_requests(struct msgep_ep *ep)
 
 static bool proto_push_ack(struct msgep_ep *ep)
 {
+	/* The peer takes a refusal for that of its oldest request. */
+	uint32_t nak = ep->bulk.requests ? 0 : ep->nak;
 	struct msgep_frame *f;
 	size_t space;
 
 	msgep_acknowledge(ep);
-	if (ep->reported == ep->done && !ep->nak)
+	if (ep->reported == ep->done && !nak)
 		return true;
 	f = ep->transport->reserve(ep, MSGEP_ANS, 0, &space);
 	if (!f)
@@ -287,10 +289,11 @@ static bool proto_push_ack(struct msgep_ep *ep)
 	*f = (struct msgep_frame){ .mark = f->mark,
 				   .kind = MSGEP_ACK,
 				   .flags = MSGEP_FIRST | MSGEP_LAST,
-				   .key = ep->nak,
+				   .key = nak,
 				   .value = ep->done };
 	ep->reported = ep->done;
-	ep->nak = 0;
+	if (nak)
+		ep->nak = 0;
 	ep->transport->commit(ep, MSGEP_ANS, f);
 	return true;
 }
@@ -327,8 +330,8 @@ void msgep_push_first(struct msgep_ep *ep)
 void msgep_proto_push(struct msgep_ep *ep)
 {
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (msgep_push_gos(ep) && proto_push_ack(ep))
-		msgep_push_reads(ep);
+	if (msgep_push_gos(ep) && proto_push_ack(ep) && msgep_push_reads(ep))
+		msgep_report_too_long(ep);
 	proto_push_requests(ep);
 	proto_set_pending(ep, msgep_has_pending(ep));
 }

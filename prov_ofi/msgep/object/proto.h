@@ -91,7 +91,7 @@ void msgep_inflight_add(struct msgep_ep *ep, void *context, uint64_t total);
 static inline bool msgep_has_pending(const struct msgep_ep *ep)
 {
 	return msgep_queued(&ep->txq) || ep->target_read_head != ep->target_read_tail || ep->nak ||
-	       ep->reported != ep->done || ep->bulk.granted != ep->bulk.tail;
+	       ep->reported != ep->done || ep->bulk.granted != ep->bulk.tail || ep->too_long;
 }
 
 /* Acknowledges what needs no frame for that. */
@@ -107,6 +107,9 @@ static inline void msgep_acknowledge(struct msgep_ep *ep)
 /* False: the frame is invalid. */
 bool msgep_parse_frame(const struct msgep_frame *f, const void *payload,
 		       struct msgep_frame_data *p);
+/* Completes the receive of a message that is too long, once the transfers before it have ended. The
+ * consumer then ends the connection: what they owe the peer has been sent. */
+void msgep_report_too_long(struct msgep_ep *ep);
 /* Pulls the data to its destination. False: the peer has revoked it. */
 bool msgep_pull_frame(struct msgep_ep *ep, const struct msgep_frame *f,
 		      const struct msgep_frame_data *p, struct iovec *to);

@@ -5,7 +5,9 @@
  * transfer. The receiver finds the memory (a receive, the target of a write, the destination of a
  * read), posts it on the bulk endpoint, and answers GO with that number; the sender then sends. GOs
  * are sent in the order in which the memory is posted, so a transfer needs no header. Requests
- * after a transfer wait until it is complete; further transfers are posted meanwhile.
+ * after a transfer wait until it is complete, reads too: they get what it has written. Further
+ * transfers are posted meanwhile. If one of these is refused, that is reported after those before
+ * it have completed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +40,7 @@ static struct msgep_bulk *bulk_at(struct msgep_ep *ep, uint32_t i)
 
 bool msgep_bulk_may_process(const struct msgep_ep *ep, const struct msgep_frame *f)
 {
-	return !ep->bulk.requests || (f->flags & MSGEP_PULL);
+	return !ep->bulk.requests || (f->kind != MSGEP_READ && (f->flags & MSGEP_PULL));
 }
 
 /* A transfer into more segments than a bulk endpoint takes arrives in a buffer first. */

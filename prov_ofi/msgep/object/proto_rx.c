@@ -143,6 +143,16 @@ bool msgep_claim_receive(struct msgep_ep *ep)
 	return true;
 }
 
+void msgep_report_too_long(struct msgep_ep *ep)
+{
+	DOFI_ASSERT_LOCKED(&ep->lock);
+	if (!ep->too_long || ep->bulk.requests)
+		return;
+	ep->too_long = false;
+	ep->in_message = false;
+	proto_received(ep, ep->cur.context, FI_ETRUNC);
+}
+
 /* False: it has to wait. */
 static bool proto_begin_message(struct msgep_ep *ep, const struct msgep_frame *f)
 {
@@ -153,11 +163,10 @@ static bool proto_begin_message(struct msgep_ep *ep, const struct msgep_frame *f
 	ep->received = 0;
 	ep->has_data = f->flags & MSGEP_HAS_DATA;
 	ep->data = f->value;
+	ep->in_message = true;
 	if (ep->expected > ep->cur.total) {
-		proto_received(ep, ep->cur.context, FI_ETRUNC);
 		ep->refused = true;
-	} else {
-		ep->in_message = true;
+		ep->too_long = true;
 	}
 	return true;
 }
@@ -193,7 +202,7 @@ static bool proto_recv_message(struct msgep_ep *ep, const struct msgep_frame *f,
 		return true;
 	if ((f->flags & MSGEP_FIRST) && !proto_begin_message(ep, f))
 		return false;
-	if (!ep->in_message || !proto_in_order(ep, f, payload, &p))
+	if (ep->refused || !proto_in_order(ep, f, payload, &p))
 		return true;
 	if ((f->flags & MSGEP_PULL) && ep->transport->bulk_recv) {
 		/* Its receive is still in ep->cur, and ends with the endpoint. */
