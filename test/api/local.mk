@@ -60,6 +60,7 @@ test_api_common = \
 	test/api/t_dto_errors.c \
 	test/api/t_dto_rules.c test/api/t_post_checks.c \
 	test/api/t_rdma.c \
+	test/api/t_rdma_mix.c \
 	test/api/rmr.h test/api/window_rig.h \
 	test/api/t_rmr.c \
 	test/api/t_rmr_use.c \

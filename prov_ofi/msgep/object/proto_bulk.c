@@ -168,13 +168,38 @@ static void bulk_message_done(struct msgep_ep *ep, const struct msgep_bulk *b)
 		      0);
 }
 
+/* True if the destination of a later write, whose data may have arrived, contains any of these
+ * bytes. */
+static bool bulk_is_overwritten(struct msgep_ep *ep, const char *at, size_t len)
+{
+	for (uint32_t i = ep->bulk.head + 1; i != ep->bulk.tail; i++) {
+		const struct msgep_bulk *b = bulk_at(ep, i);
+
+		if (b->kind == MSGEP_WRITE && at + len > b->tail_to - b->len &&
+		    at < b->tail_to + b->tail_len)
+			return true;
+	}
+	return false;
+}
+
+static void bulk_store_tail(struct msgep_ep *ep, const struct msgep_bulk *b)
+{
+	if (!bulk_is_overwritten(ep, b->tail_to, b->tail_len)) {
+		memcpy(b->tail_to, b->tail, b->tail_len);
+		return;
+	}
+	for (uint32_t i = 0; i < b->tail_len; i++)
+		if (!bulk_is_overwritten(ep, b->tail_to + i, 1))
+			b->tail_to[i] = (char)b->tail[i];
+}
+
 static void bulk_write_done(struct msgep_ep *ep, struct msgep_bulk *b)
 {
 	/* The bytes that a program may poll in memory are written last. */
 	if (b->mr) {
 		msgep_peer_memory_begin();
 		atomic_fetch_add(&ep->order, 0);
-		memcpy(b->tail_to, b->tail, b->tail_len);
+		bulk_store_tail(ep, b);
 		msgep_peer_memory_end();
 		atomic_fetch_sub(&b->mr->transfers, 1);
 	}
