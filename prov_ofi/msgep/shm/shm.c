@@ -1,75 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The transport between two processes of one host, by shared memory. (hot)
- *
- * The side that connects creates a shared memory object (a sealed memfd, so no file remains and
- * no process can truncate it) with a ring per direction and channel:
- *
- *   page 0           two control blocks: block d is written by the reader of direction d, except
- *                    for its second half, which belongs to the writer (direction 0: from the side
- *                    that connected)
- *   from page 1 on   ring of direction 0 requests, 0 answers, 1 requests, 1 answers
- *
- * A frame begins at a multiple of 64 bytes and does not wrap. Its mark shows the reader that it is
- * complete: the position, counted in bytes from the beginning of the connection, plus a random
- * 64-bit number that the connecting side chose. Frames of earlier rounds have other marks, and data
- * matches one with a probability of 2^-64. So the reader polls one cache line, which it needs
- * anyway, and the writer touches no other.
- *
- * A receiver whose queue has several endpoints sets `several`; a message is then complete for its
- * sender when it has been matched with its receive, so that later operations of the sender, on any
- * endpoint, complete after it. At most MSGEP_INFLIGHT_MAX requests are not consumed then. The
- * consumed count is in each frame in the other direction (`counts`, the first four bytes), and
- * after each batch in the control block. To a queue of one endpoint, a message is complete when it
- * is in the ring.
- *
- * Next to that count is the number of requests that are done and want an acknowledgement, so only
- * refusals are acknowledged by frames.
- *
- * Long messages use the whole ring: one that exceeds a processor's own cache is faster
- * (docs/performance-notes.md). A round without long frames ends after NEAR bytes, by a frame that
- * reaches to the end of the ring and is skipped, so connections of short messages occupy no more
- * memory.
- *
- * The reader reports its position only once per eighth of NEAR, or of a smaller ring. A side that
- * is about to block sets `notify` and `wants`, polls once more, and is woken by a byte on the
- * connection's socket. Before that poll it makes the kernel drain the other side's store buffers
- * (membarrier), so that writing needs no fence; if one side's kernel cannot, every write has one.
- *
- * If the two processes have many connections, the reader does not poll each: `notify` contains the
- * number by which the writer announces this one in a ready ring (ready.h, shm_ready.c), after each
- * frame, and when it has reported its own position or what it has consumed.
- */
+/* Frames in the rings of a connection over shared memory, and wakeups (shm.h). (hot) */
 #include <endian.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/membarrier.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/forkfd.h"
-#include "base/log.h"
-#include "base/param.h"
-#include "base/be_bytes.h"
 #include "msgep/cm/cm.h"
 #include "msgep/ready.h"
 #include "msgep/shm/shm.h"
 
-#define UNIT 64u
-#define PAGE 4096u
-/* A round of the ring in which no frame is longer than SHORT ends after NEAR bytes. */
+/* A round of the ring in which no frame is longer than SHORT ends after SHM_NEAR bytes. */
 #define SHORT 2048u
-#define NEAR (128u << 10)
-/* Limits of a ring that a peer provides. */
-#define RING_MIN 4096u
-#define RING_MAX (64u << 20)
-#define SHM_PARAMS_MAGIC 0x444f5348u /* "DOSH" */
-#define SHM_PARAMS_VERSION 5
-#define SHM_PARAMS_LEN 64
 
 /* Kind of a frame without meaning that reaches to the end of the ring. */
 #define SHM_SKIP 255
@@ -77,72 +19,10 @@
 /* A bit of `notify`; the others: 1 + the number in the ready ring, 0: none. */
 #define NOTIFY_ASLEEP ((uint32_t)1 << 31)
 
-struct control {
-	_Alignas(UNIT) _Atomic uint64_t head[MSGEP_CHANNELS]; /* bytes read so far */
-	_Atomic uint32_t notify;  /* what the writer has to do; 0: nothing, the reader polls */
-	_Atomic uint32_t several; /* the reader requires order across endpoints */
-	_Atomic uint32_t pulls;   /* the reader can pull data from the writer's memory */
-	_Alignas(UNIT) _Atomic uint32_t wants;
-	_Atomic uint32_t gone;                 /* the writer: all its grants are void */
-	_Atomic uint64_t revoked;              /* the writer: revoked reads, a bit each */
-	_Alignas(UNIT) _Atomic uint32_t taken; /* the reader: requests consumed so far, */
-	_Atomic uint32_t done;                 /* and acknowledged */
-};
-_Static_assert(2 * sizeof(struct control) <= PAGE, "both fit");
-
-/* One end of one channel. */
-struct ring {
-	char *base;
-	uint64_t pos;      /* writer: next byte to write */
-	uint64_t turn;     /* writer: where a short frame may end the round */
-	uint64_t known;    /* writer: the reader's position, as last read */
-	uint64_t reported; /* reader: its position, as last reported */
-};
-
-struct msgep_shm {
-	struct ring out[MSGEP_CHANNELS], in[MSGEP_CHANNELS];
-	struct control *tx, *rx;        /* of the direction that we write, read */
-	uint32_t size;                  /* of each ring, a power of two */
-	uint32_t most;                  /* maximum payload of one frame */
-	uint32_t report;                /* bytes after which the reader reports its position */
-	bool fences;                    /* one side's kernel lacks membarrier */
-	uint32_t sent;                  /* requests written, */
-	_Atomic uint32_t arrived;       /* and consumed by the peer, as far as is known */
-	uint32_t arrived_seen;          /* at the last check for room */
-	uint32_t taken, taken_reported; /* requests read, and as last reported */
-	uint32_t done, done_reported;   /* requests to be acknowledged, and as last reported */
-	uint64_t nonce;                 /* added to positions to form marks */
-	uint64_t peer_rx, peer_tx;      /* passive side: the peer's queues */
-	_Atomic uint32_t order;
-	struct msgep_frame got[MSGEP_CHANNELS]; /* copies of headers, which the peer cannot
-						 * change */
-	struct msgep_puller peer;
-	bool pulls; /* we can pull data from its memory */
-	void *map;
-	size_t map_len;
-};
-
-static inline _Atomic uint64_t *shm_mark_of(const struct msgep_shm *shm, const struct ring *r,
+static inline _Atomic uint64_t *shm_mark_of(const struct msgep_shm *shm, const struct shm_ring *r,
 					    uint64_t pos)
 {
 	return (_Atomic uint64_t *)(void *)(r->base + (pos & (shm->size - 1)));
-}
-
-/* Registers this process for membarrier, once. See dofi_lock_prepare: this may take long, so it is
- * done when an adapter is opened, and not while it connects. */
-static bool shm_membarrier_works(void)
-{
-	static _Atomic int answer; /* 1: no, 2: yes */
-
-	if (!atomic_load(&answer))
-		atomic_store(&answer, 1 + !syscall(SYS_membarrier,
-						   MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0));
-	return atomic_load(&answer) == 2;
-}
-
-static void shm_prepare(void)
-{
-	shm_membarrier_works();
 }
 
 /* Orders earlier stores before later loads. Adds 0 instead of a fence, which thread checkers do not
@@ -154,7 +34,7 @@ static inline void shm_order(struct msgep_shm *shm)
 
 static inline uint64_t shm_units(uint64_t bytes)
 {
-	return (bytes + UNIT - 1) & ~(uint64_t)(UNIT - 1);
+	return (bytes + SHM_UNIT - 1) & ~(uint64_t)(SHM_UNIT - 1);
 }
 
 static inline void shm_wake(struct msgep_ep *ep, _Atomic uint32_t *flag)
@@ -197,7 +77,7 @@ static inline void shm_notify_credits(struct msgep_ep *ep)
 
 /* ---------------------------------------------------------------- writing */
 
-static inline uint64_t shm_free_bytes(const struct msgep_shm *shm, const struct ring *r)
+static inline uint64_t shm_free_bytes(const struct msgep_shm *shm, const struct shm_ring *r)
 {
 	return shm->size - (r->pos - r->known);
 }
@@ -205,7 +85,7 @@ static inline uint64_t shm_free_bytes(const struct msgep_shm *shm, const struct 
 /* True if the reader has advanced since the last check. */
 static bool shm_update_free(struct msgep_shm *shm, int channel)
 {
-	struct ring *r = &shm->out[channel];
+	struct shm_ring *r = &shm->out[channel];
 	uint64_t head = atomic_load_explicit(&shm->tx->head[channel], memory_order_acquire);
 
 	/* Rejects a position beyond what has been written. */
@@ -218,7 +98,7 @@ static bool shm_update_free(struct msgep_shm *shm, int channel)
 /* True if the space is worth a frame: small ones would split a long message into many frames. */
 static bool shm_enough(struct msgep_shm *shm, int channel, uint64_t need)
 {
-	const struct ring *r = &shm->out[channel];
+	const struct shm_ring *r = &shm->out[channel];
 
 	if (need > shm->size / 4)
 		need = shm->size / 4;
@@ -259,29 +139,29 @@ static __attribute__((noinline)) struct msgep_frame *shm_turn_back(struct msgep_
 								   size_t want, size_t *space)
 {
 	struct msgep_shm *shm = ep->w.shm;
-	struct ring *r = &shm->out[channel];
+	struct shm_ring *r = &shm->out[channel];
 	uint64_t end = (r->pos | (shm->size - 1)) + 1;
 	struct msgep_frame *f = (void *)shm_mark_of(shm, r, r->pos);
 
-	r->turn = end - shm->size + NEAR;
+	r->turn = end - shm->size + SHM_NEAR;
 	if (r->pos < r->turn)
 		return shm_reserve(ep, channel, want, space);
 	shm_update_free(shm, channel);
-	if (r->pos - r->known <= NEAR / 4) {
+	if (r->pos - r->known <= SHM_NEAR / 4) {
 		f->len = (uint32_t)(end - r->pos - MSGEP_FRAME_HDR);
 		f->kind = SHM_SKIP;
 		atomic_store_explicit(shm_mark_of(shm, r, r->pos), shm->nonce + r->pos,
 				      memory_order_release);
 		r->pos = end;
 	}
-	r->turn = r->pos + NEAR / 4;
+	r->turn = r->pos + SHM_NEAR / 4;
 	return shm_reserve(ep, channel, want, space);
 }
 
 static struct msgep_frame *shm_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *space)
 {
 	struct msgep_shm *shm = ep->w.shm;
-	struct ring *r = &shm->out[channel];
+	struct shm_ring *r = &shm->out[channel];
 	uint64_t need = shm_units(MSGEP_FRAME_HDR + (want < shm->most ? want : shm->most));
 	uint64_t to_end, free;
 
@@ -304,7 +184,7 @@ static struct msgep_frame *shm_reserve(struct msgep_ep *ep, int channel, size_t 
 static void shm_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 {
 	struct msgep_shm *shm = ep->w.shm;
-	struct ring *r = &shm->out[channel];
+	struct shm_ring *r = &shm->out[channel];
 	uint64_t next = r->pos + shm_units(MSGEP_FRAME_HDR + f->len);
 	uint32_t taken = htole32(shm->taken);
 
@@ -338,6 +218,13 @@ static inline void shm_set_position(struct msgep_ep *ep, int channel, uint64_t a
 	atomic_store_explicit(&ep->watch.next[channel].mark, shm->nonce + at, memory_order_relaxed);
 }
 
+void shm_start_reading(struct msgep_ep *ep)
+{
+	for (int c = 0; c < MSGEP_CHANNELS; c++)
+		shm_set_position(ep, c, 0);
+	ep->watch.done = &ep->w.shm->tx->done;
+}
+
 static uint32_t shm_arrived(struct msgep_ep *ep)
 {
 	return shm_check_arrival(ep->w.shm);
@@ -368,10 +255,10 @@ static __attribute__((noinline, cold)) const struct msgep_frame *shm_refuse(stru
 	return NULL;
 }
 
-static void shm_ring_doorbell(struct msgep_ep *ep, int channel)
+static void shm_report_position(struct msgep_ep *ep, int channel)
 {
 	struct msgep_shm *shm = ep->w.shm;
-	struct ring *r = &shm->in[channel];
+	struct shm_ring *r = &shm->in[channel];
 
 	r->reported = shm_position(ep, channel);
 	atomic_store(&shm->rx->head[channel], r->reported);
@@ -393,7 +280,7 @@ static __attribute__((noinline)) const struct msgep_frame *shm_skip(struct msgep
 	if (to_end == shm->size || shm->got[channel].len != to_end - MSGEP_FRAME_HDR)
 		return shm_refuse(ep);
 	shm_set_position(ep, channel, at + to_end);
-	shm_ring_doorbell(ep, channel);
+	shm_report_position(ep, channel);
 	return shm_peek(ep, channel, payload);
 }
 
@@ -429,12 +316,12 @@ static void shm_release(struct msgep_ep *ep, int channel)
 	shm_set_position(ep, channel, at);
 	shm->taken += channel == MSGEP_REQ;
 	if (at - shm->in[channel].reported >= shm->report)
-		shm_ring_doorbell(ep, channel);
+		shm_report_position(ep, channel);
 }
 
 /* After a batch, when its completions are readable. A blocked peer has set `wants` if it awaits the
  * consumption of messages; it may have posted writes since. */
-static void shm_report(struct msgep_ep *ep)
+static void shm_report_counts(struct msgep_ep *ep)
 {
 	struct msgep_shm *shm = ep->w.shm;
 	bool done = shm->done != shm->done_reported;
@@ -461,8 +348,7 @@ static void shm_report(struct msgep_ep *ep)
 		shm_notify_credits(ep);
 }
 
-/* The receive queue has several endpoints. */
-static void shm_keep_order(struct msgep_ep *ep)
+void shm_keep_order(struct msgep_ep *ep)
 {
 	struct msgep_shm *shm = ep->w.shm;
 
@@ -515,230 +401,6 @@ static bool shm_quiet(struct msgep_ep *ep, bool space)
 	return !more;
 }
 
-/* Both sides modify the word (the reader adds 0): either the owner's change is seen, or the data
- * was pulled before the owner continued. A load would not do on every machine. */
-static inline uint32_t shm_check_ring(_Atomic uint32_t *word)
-{
-	return atomic_fetch_or(word, 0);
-}
-
-static size_t shm_pull_from(struct msgep_ep *ep)
-{
-	if (!atomic_load_explicit(&ep->w.shm->tx->pulls, memory_order_relaxed))
-		return SIZE_MAX;
-	return (size_t)dofi_param(DOFI_NUM_SHM_PULL_KIB) << 10;
-}
-
-static bool shm_pull(struct msgep_ep *ep, struct iovec *to, const struct msgep_segment *from,
-		     size_t n)
-{
-	struct msgep_shm *shm = ep->w.shm;
-
-	/* Whether pulling was permitted is taken from our own copy, not from memory that the peer
-	 * shares. A writer that flushes its requests sets `gone` before it releases their
-	 * memory. */
-	return shm->pulls && msgep_pull(&shm->peer, to, from, n) && !shm_check_ring(&shm->rx->gone);
-}
-
-static size_t shm_pull_to(struct msgep_ep *ep)
-{
-	return ep->w.shm->pulls ? (size_t)dofi_param(DOFI_NUM_SHM_PULL_KIB) << 10 : SIZE_MAX;
-}
-
-static void shm_grant(struct msgep_ep *ep, uint32_t read)
-{
-	_Atomic uint64_t *revoked = &ep->w.shm->tx->revoked;
-	uint64_t bit = (uint64_t)1 << (read % MSGEP_TARGET_READS);
-
-	if (atomic_load_explicit(revoked, memory_order_relaxed) & bit)
-		atomic_fetch_and(revoked, ~bit);
-}
-
-static void shm_take_back(struct msgep_ep *ep, uint64_t reads)
-{
-	atomic_fetch_or(&ep->w.shm->tx->revoked, reads);
-}
-
-static void shm_withdraw(struct msgep_ep *ep)
-{
-	atomic_fetch_or(&ep->w.shm->tx->gone, 1);
-}
-
-static bool shm_revoked(struct msgep_ep *ep, uint32_t read)
-{
-	return atomic_fetch_or(&ep->w.shm->rx->revoked, 0) >> (read % MSGEP_TARGET_READS) & 1;
-}
-
-/* ---------------------------------------------------------------- life */
-
-static size_t shm_map_len(uint32_t size)
-{
-	return PAGE + 4 * (size_t)size;
-}
-
-static int shm_map(struct msgep_ep *ep, int fd, uint32_t size, bool active)
-{
-	struct msgep_shm *shm = calloc(1, sizeof(*shm));
-	struct control *control;
-	char *ring;
-
-	if (!shm)
-		return -FI_ENOMEM;
-	shm->map_len = shm_map_len(size);
-	shm->map = mmap(NULL, shm->map_len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (shm->map == MAP_FAILED) {
-		free(shm);
-		return -errno;
-	}
-	shm->size = size;
-	shm->most = size / 4 - (uint32_t)MSGEP_FRAME_HDR;
-	shm->report = (size < NEAR ? size : NEAR) / 8;
-	control = shm->map;
-	ring = (char *)shm->map + PAGE;
-	shm->tx = &control[!active];
-	shm->rx = &control[active];
-	for (int c = 0; c < MSGEP_CHANNELS; c++) {
-		shm->out[c].base = ring + (size_t)size * (2u * !active + (unsigned int)c);
-		shm->in[c].base = ring + (size_t)size * (2u * active + (unsigned int)c);
-	}
-	ep->w.shm = shm;
-	return 0;
-}
-
-static int shm_make_memory(uint32_t size)
-{
-	int fd = dofi_forkfd(memfd_create("dat-ofi", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-
-	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, (off_t)shm_map_len(size)) ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
-		int ret = -errno;
-
-		dofi_forkfd_close(fd);
-		return ret;
-	}
-	return fd;
-}
-
-/* The reader begins; the nonce is known. */
-static void shm_watch(struct msgep_ep *ep)
-{
-	for (int c = 0; c < MSGEP_CHANNELS; c++)
-		shm_set_position(ep, c, 0);
-	ep->watch.done = &ep->w.shm->tx->done;
-}
-
-static int shm_get_params(struct msgep_ep *ep, bool active, struct msgep_params *out)
-{
-	uint32_t kib = (uint32_t)dofi_param(DOFI_NUM_SHM_RING_KIB);
-	/* A process of 32 bits has no addresses for more. */
-	uint32_t size = sizeof(void *) < 8 && kib * 1024 > NEAR ? NEAR : kib * 1024;
-	struct msgep_puller mine;
-	uint8_t *p = out->data;
-	int ret;
-
-	out->fd = -1;
-	if (active) {
-		while (size & (size - 1))
-			size &= size - 1;
-		out->fd = shm_make_memory(size);
-		if (out->fd < 0)
-			return out->fd;
-		ret = shm_map(ep, out->fd, size, true);
-		if (!ret && getrandom(&ep->w.shm->nonce, 8, 0) != 8)
-			ret = -errno;
-		if (ret) {
-			dofi_forkfd_close(out->fd);
-			return ret;
-		}
-		shm_watch(ep);
-	}
-	if (msgep_cq_is_shared(ep->rx_cq))
-		shm_keep_order(ep);
-	p = dofi_put_be(p, SHM_PARAMS_MAGIC, 4);
-	p = dofi_put_be(p, SHM_PARAMS_VERSION, 4);
-	p = dofi_put_be(p, ep->w.shm->size, 4);
-	p = dofi_put_be(p, shm_membarrier_works(), 4);
-	p = dofi_put_be(p, ep->w.shm->nonce, 8);
-	msgep_pull_get_params(&mine);
-	p = dofi_put_be(p, (uint64_t)mine.pid, 8);
-	p = dofi_put_be(p, mine.place, 8);
-	p = dofi_put_be(p, mine.proof, 8);
-	p = dofi_put_be(p, msgep_ready_queue_id(ep->rx_cq), 8);
-	dofi_put_be(p, msgep_ready_queue_id(ep->tx_cq), 8);
-	out->len = SHM_PARAMS_LEN;
-	if (!active)
-		out->fd = msgep_ready_share(ep, ep->w.shm->peer_rx, ep->w.shm->peer_tx);
-	return 0;
-}
-
-/* Otherwise a peer could truncate memory that we are about to read. */
-static bool shm_memory_ok(int fd, uint32_t size)
-{
-	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW;
-	struct stat st;
-	int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
-
-	return seals >= 0 && (seals & wanted) == wanted && !fstat(fd, &st) &&
-	       st.st_size == (off_t)shm_map_len(size);
-}
-
-/* Takes what both sides need from the other's parameters. */
-static void shm_set_peer(struct msgep_ep *ep, const uint8_t *data)
-{
-	struct msgep_shm *shm = ep->w.shm;
-
-	shm->fences = !shm_membarrier_works() || !dofi_get_be(data + 12, 4);
-	/* Not the pid that it reports: it could name a process that we may read and it may not. */
-	shm->peer.pid = msgep_cm_own_peer(ep);
-	shm->peer.place = dofi_get_be(data + 32, 8);
-	shm->peer.proof = dofi_get_be(data + 40, 8);
-	shm->pulls = shm->peer.pid && msgep_pull_try(&shm->peer);
-	atomic_store(&shm->rx->pulls, shm->pulls);
-}
-
-static int shm_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_params *in)
-{
-	uint32_t size;
-	int ret = -EPROTO;
-
-	if (in->len != SHM_PARAMS_LEN || dofi_get_be(in->data, 4) != SHM_PARAMS_MAGIC)
-		return ret;
-	if (dofi_get_be(in->data + 4, 4) != SHM_PARAMS_VERSION)
-		return -EPROTONOSUPPORT;
-	size = (uint32_t)dofi_get_be(in->data + 8, 4);
-	if (active) {
-		shm_set_peer(ep, in->data);
-		if (size != ep->w.shm->size)
-			return ret;
-		return in->fd < 0 ? 0 : msgep_ready_map(ep, in->fd);
-	}
-	if (size < RING_MIN || size > RING_MAX || (size & (size - 1)) ||
-	    !shm_memory_ok(in->fd, size))
-		return ret;
-	ret = shm_map(ep, in->fd, size, false);
-	if (ret)
-		return ret;
-	dofi_forkfd_close(in->fd);
-	in->fd = -1;
-	shm_set_peer(ep, in->data);
-	ep->w.shm->nonce = dofi_get_be(in->data + 16, 8);
-	shm_watch(ep);
-	ep->w.shm->peer_rx = dofi_get_be(in->data + 48, 8);
-	ep->w.shm->peer_tx = dofi_get_be(in->data + 56, 8);
-	return 0;
-}
-
-static void shm_close(struct msgep_ep *ep)
-{
-	msgep_ready_release(ep);
-	munmap(ep->w.shm->map, ep->w.shm->map_len);
-	free(ep->w.shm);
-	ep->w.shm = NULL;
-	ep->watch.done = NULL;
-}
-
 static size_t shm_finish(struct msgep_ep *ep, uint8_t *out)
 {
 	(void)out;
@@ -777,7 +439,7 @@ const struct msgep_transport msgep_transport_shm = {
 	.commit = shm_commit,
 	.peek = shm_peek,
 	.release = shm_release,
-	.flush = shm_report,
+	.flush = shm_report_counts,
 	.arrived = shm_arrived,
 	.acknowledge = shm_acknowledge,
 	.acknowledged = shm_acknowledged,
@@ -787,7 +449,7 @@ const struct msgep_transport msgep_transport_shm = {
 	.pull = shm_pull,
 	.pull_to = shm_pull_to,
 	.grant = shm_grant,
-	.revoke = shm_take_back,
+	.revoke = shm_revoke,
 	.withdraw = shm_withdraw,
 	.revoked = shm_revoked,
 	.ready = shm_ready,

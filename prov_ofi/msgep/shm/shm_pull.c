@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Determines whether one process of this host may read another's memory (CMA), and from which size
- * it pays.
+/* Pulls data from the memory of another process of this host (CMA), and determines whether the
+ * kernel permits it and it pays.
  *
  * The kernel permits it to processes of one user that may trace each other; only a test shows it.
  * Each side sends the address and value of a random number of its own, which the other one reads:
@@ -9,6 +9,10 @@
  * One copy by the kernel competes with two copies through a ring on two CPUs; the faster one
  * depends on the machine, so a process measures once. DAPL_OFI_TEST_SHM_PULL (0 or 1) replaces the
  * measurement, so that tests cover both on any machine.
+ *
+ * `gone` and `revoked` are read after the data has been pulled, by an operation that modifies them,
+ * as their owner does: either the owner's change is seen, or the data was pulled before the owner
+ * continued. A load would not suffice on every machine.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -81,17 +85,10 @@ void msgep_pull_get_params(struct msgep_puller *mine)
 	mine->proof = proof;
 }
 
-bool msgep_pull_try(const struct msgep_puller *peer)
-{
-	struct iovec none = { NULL, 0 };
-
-	pthread_once(&once, pull_measure);
-	return fast && dofi_param(DOFI_NUM_SHM_PULL_KIB) && peer->proof &&
-	       msgep_pull(peer, &none, NULL, 0);
-}
-
-bool msgep_pull(const struct msgep_puller *peer, struct iovec *to, const struct msgep_segment *from,
-		size_t n)
+/* Copies segments of the peer's memory to `to`, which is consumed accordingly. False: it failed, or
+ * the process is not the same any more. */
+static bool pull_copy(const struct msgep_puller *peer, struct iovec *to,
+		      const struct msgep_segment *from, size_t n)
 {
 	struct iovec remote[MSGEP_IOV_INLINE + 1], local[MSGEP_IOV_MAX + 1];
 	uint64_t total = 0, seen = 0;
@@ -110,4 +107,60 @@ bool msgep_pull(const struct msgep_puller *peer, struct iovec *to, const struct 
 	return process_vm_readv(peer->pid, local, locals + 1, remote, n + 1, 0) ==
 		       (ssize_t)(total + sizeof(seen)) &&
 	       seen == peer->proof;
+}
+
+bool msgep_pull_try(const struct msgep_puller *peer)
+{
+	struct iovec none = { NULL, 0 };
+
+	pthread_once(&once, pull_measure);
+	return fast && dofi_param(DOFI_NUM_SHM_PULL_KIB) && peer->proof &&
+	       pull_copy(peer, &none, NULL, 0);
+}
+
+size_t shm_pull_from(struct msgep_ep *ep)
+{
+	if (!atomic_load_explicit(&ep->w.shm->tx->pulls, memory_order_relaxed))
+		return SIZE_MAX;
+	return (size_t)dofi_param(DOFI_NUM_SHM_PULL_KIB) << 10;
+}
+
+bool shm_pull(struct msgep_ep *ep, struct iovec *to, const struct msgep_segment *from, size_t n)
+{
+	struct msgep_shm *shm = ep->w.shm;
+
+	/* Whether pulling was permitted is taken from our own copy, not from memory that the peer
+	 * shares. A writer that flushes its requests sets `gone` before it releases their
+	 * memory. */
+	return shm->pulls && pull_copy(&shm->peer, to, from, n) &&
+	       !atomic_fetch_or(&shm->rx->gone, 0);
+}
+
+size_t shm_pull_to(struct msgep_ep *ep)
+{
+	return ep->w.shm->pulls ? (size_t)dofi_param(DOFI_NUM_SHM_PULL_KIB) << 10 : SIZE_MAX;
+}
+
+void shm_grant(struct msgep_ep *ep, uint32_t read)
+{
+	_Atomic uint64_t *revoked = &ep->w.shm->tx->revoked;
+	uint64_t bit = (uint64_t)1 << (read % MSGEP_TARGET_READS);
+
+	if (atomic_load_explicit(revoked, memory_order_relaxed) & bit)
+		atomic_fetch_and(revoked, ~bit);
+}
+
+void shm_revoke(struct msgep_ep *ep, uint64_t reads)
+{
+	atomic_fetch_or(&ep->w.shm->tx->revoked, reads);
+}
+
+void shm_withdraw(struct msgep_ep *ep)
+{
+	atomic_fetch_or(&ep->w.shm->tx->gone, 1);
+}
+
+bool shm_revoked(struct msgep_ep *ep, uint32_t read)
+{
+	return atomic_fetch_or(&ep->w.shm->rx->revoked, 0) >> (read % MSGEP_TARGET_READS) & 1;
 }
