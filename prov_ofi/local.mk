@@ -125,9 +125,10 @@ dofi_sources = \
 	prov_ofi/cm/amo_listen.c prov_ofi/cm/amo_listen.h \
 	prov_ofi/cm/cm.h \
 	prov_ofi/cm/cm_connect.c \
-	prov_ofi/cm/cm_cr.c \
+	prov_ofi/cm/cm_cr.c prov_ofi/cm/cm_cr.h \
 	prov_ofi/cm/cm_events.c \
 	prov_ofi/cm/cm_hello.c prov_ofi/cm/cm_hello.h \
+	prov_ofi/cm/cm_accept.c \
 	prov_ofi/cm/half_open.c prov_ofi/cm/half_open.h \
 	prov_ofi/cm/cm_parts.h prov_ofi/cm/cm_parts_client.c prov_ofi/cm/cm_parts_listener.c \
 	prov_ofi/cm/cm_sealed.c \

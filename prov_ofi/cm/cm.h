@@ -120,7 +120,7 @@ void dofi_cm_keep_conn_id(struct dofi_ep *ep, struct dofi_conn *conn);
 /* The attempt ends between two of its connections. */
 void dofi_cm_drop_conn_id(struct dofi_ep *ep);
 
-/* Requests (cm/cm_cr.c) */
+/* Requests (cm/cm_cr.c, cm/cm_accept.c) */
 void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *data, size_t len);
 /* The peer of a request; *port: its port. */
 void dofi_cm_read_peer(const struct fi_info *info, union dofi_addr *peer, uint16_t *port);

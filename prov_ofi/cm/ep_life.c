@@ -141,22 +141,9 @@ void dofi_ep_reset_fields(struct dofi_ep *ep)
 	ep->max_reads = UINT32_MAX;
 }
 
-DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_srq *srq,
-			struct dofi_ep **out)
+/* The memory of an EP may have been another EP's. */
+static void ep_init(struct dofi_ep *ep, const struct dofi_ia *ia, const DAT_EP_ATTR *attr)
 {
-	struct dofi_ep *ep = dofi_obj_new(ia, DAT_HANDLE_TYPE_EP);
-	unsigned int number = 0;
-
-	DOFI_ASSERT_LOCKED(&ia->cm_lock);
-	if (!ep)
-		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	dofi_slab_number(&dofi_slabs[DAT_HANDLE_TYPE_EP], ep, &number);
-	ep->counts = dofi_counter_slot_new(DOFI_COUNTER_EP, ia->counts->head.number, number);
-	if (!ep->counts) {
-		dofi_obj_release(&ep->obj);
-		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	}
-	ep->counts->kind = srq ? DOFI_SLOT_SRQ : 0;
 	ep->count_base = NULL;
 	ep->attr = *attr;
 	dofi_ep_set_limits(ep);
@@ -187,6 +174,25 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->deferred = 0;
 	dofi_list_init(&ep->deferred_link);
 	dofi_ep_reset_fields(ep);
+}
+
+DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_srq *srq,
+			struct dofi_ep **out)
+{
+	struct dofi_ep *ep = dofi_obj_new(ia, DAT_HANDLE_TYPE_EP);
+	unsigned int number = 0;
+
+	DOFI_ASSERT_LOCKED(&ia->cm_lock);
+	if (!ep)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	dofi_slab_number(&dofi_slabs[DAT_HANDLE_TYPE_EP], ep, &number);
+	ep->counts = dofi_counter_slot_new(DOFI_COUNTER_EP, ia->counts->head.number, number);
+	if (!ep->counts) {
+		dofi_obj_release(&ep->obj);
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	}
+	ep->counts->kind = srq ? DOFI_SLOT_SRQ : 0;
+	ep_init(ep, ia, attr);
 	if (dofi_queue_resize(&ep->rq, srq ? 0 : (uint32_t)attr->max_recv_dtos,
 			      srq ? 0 : (uint32_t)attr->max_recv_iov) ||
 	    dofi_queue_resize(&ep->sq, (uint32_t)attr->max_request_dtos, dofi_ep_request_iov(attr)))
