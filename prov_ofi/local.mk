@@ -219,6 +219,7 @@ prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api/api_20.c prov
 	prov_ofi/coll/coll_group.c prov_ofi/coll/coll_member.c \
 	prov_ofi/coll/coll_op.c prov_ofi/coll/coll_peer.c \
 	prov_ofi/coll/coll_reduce.c prov_ofi/coll/coll_run.c \
+	prov_ofi/coll/coll_args.c prov_ofi/coll/coll_args.h prov_ofi/coll/coll_args_reduce.c \
 	prov_ofi/coll/coll_sched.c prov_ofi/coll/coll_sched.h \
 	prov_ofi/coll/coll_wire.c prov_ofi/coll/coll_wire.h \
 	prov_ofi/api/ext_query.c \
