@@ -6,7 +6,7 @@
  * a new one replaces the oldest, and an entry expires after DAPL_OFI_HALF_OPEN_MS. Its client then
  * begins again, or learns of a rejection only. Acceptances have neither limit, because each belongs
  * to an endpoint, which has a timer of its own. The connections of msgep/ are sockets, of which one
- * peer may occupy a part only: msgep/cm/cm_listen.c.
+ * peer may occupy a part only: msgep/cm/cm_half_open.c.
  *
  * Caller holds cm_lock.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Implements the connection calls of an endpoint, and the handshake. */
+/* The calls of an endpoint, accepting, and what a connection object does in each of its states. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -10,27 +10,10 @@
 #include "base/forkfd.h"
 #include "base/error_text.h"
 #include "base/log.h"
-#include "base/param.h"
-#include "fabric/netif.h"
 #include "msgep/cm/cm_int.h"
 #include "msgep/cm/inbox.h"
 
-/* The connect is retried after this delay if the listener's queue is full, if the listener is busy,
- * or if enough sockets of this process are pending there. The delay doubles with each BUSY, up to a
- * limit. The attempt times out as late as the kernel's does for TCP. */
-#define REDIAL DOFI_MS(5)
-#define REDIAL_DOUBLINGS 4
-#define REDIAL_LIMIT DOFI_MS(127000)
-/* A listener that evicts a half-open connection on which a request has just arrived resets it, and
- * its BUSY may be lost: this many resets are treated as BUSY. */
-#define RESETS 3
-
-static struct msgep_ep *cm_ep_of(struct fid_ep *fid)
-{
-	return dofi_container(fid, struct msgep_ep, fid);
-}
-
-static void cm_set_state(struct msgep_ep *ep, enum msgep_state state)
+void msgep_cm_set_ep_state(struct msgep_ep *ep, enum msgep_state state)
 {
 	dofi_lock(&ep->lock);
 	atomic_store(&ep->state, state);
@@ -42,33 +25,15 @@ void msgep_cm_fail(struct msgep_cm_conn *conn, int err, const void *data, size_t
 	struct msgep_event event = { .event = 0, .err = err, .fid = &conn->ep->fid.fid };
 
 	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
-	cm_set_state(conn->ep, MSGEP_DOWN);
+	msgep_cm_set_ep_state(conn->ep, MSGEP_DOWN);
 	msgep_cm_post(conn->ep, &event, data, len);
-	msgep_cm_conn_free(conn);
-}
-
-/* Reports that no socket leads to the peer. Needs no connection object. */
-static void cm_post_unreached(struct msgep_ep *ep, int err)
-{
-	struct msgep_event event = {
-		.event = 0, .err = err, .prov_errno = err, .fid = &ep->fid.fid
-	};
-
-	cm_set_state(ep, MSGEP_DOWN);
-	msgep_cm_post(ep, &event, NULL, 0);
-}
-
-static void cm_fail_unreached(struct msgep_cm_conn *conn, int err)
-{
-	cm_post_unreached(conn->ep, err);
 	msgep_cm_conn_free(conn);
 }
 
 /* ---------------------------------------------------------------- connection parameters */
 
-/* Adds this side's connection parameters to a message. */
-static int cm_add_params(struct msgep_cm_conn *conn, bool active, struct msgep_params *params,
-			 struct msgep_cm_msg *msg)
+int msgep_cm_add_params(struct msgep_cm_conn *conn, bool active, struct msgep_params *params,
+			struct msgep_cm_msg *msg)
 {
 	int ret;
 
@@ -84,9 +49,8 @@ static int cm_add_params(struct msgep_cm_conn *conn, bool active, struct msgep_p
 	return 0;
 }
 
-/* Passes the peer's connection parameters to the transport, which may keep the descriptor. */
-static int cm_set_peer_params(struct msgep_cm_conn *conn, bool active,
-			      const struct msgep_cm_msg *msg)
+int msgep_cm_set_peer_params(struct msgep_cm_conn *conn, bool active,
+			     const struct msgep_cm_msg *msg)
 {
 	struct msgep_params params = { .len = msg->params_len, .fd = conn->in_fd };
 	char text[MSGEP_CM_PEER_TEXT];
@@ -100,328 +64,6 @@ static int cm_set_peer_params(struct msgep_cm_conn *conn, bool active,
 	if (ret)
 		dofi_log(DOFI_LOG_WARN, "rejected %s: its connection parameters are unusable: %s",
 			 msgep_cm_peer_text(conn, text), dofi_error_text(-ret));
-	return ret;
-}
-
-/* ---------------------------------------------------------------- connecting */
-
-/* Sets the address of this end that is reported to the peer. */
-static void cm_name_end(struct msgep_cm_conn *conn)
-{
-	struct msgep_ep *ep = conn->ep;
-	socklen_t len = sizeof(ep->local);
-
-	if (conn->route)
-		msgep_cm_name_local(ep, &conn->local);
-	else if (conn->transport->local)
-		msgep_cm_name_local(ep, &ep->peer);
-	else
-		getsockname(conn->fd, &ep->local.sa, &len);
-}
-
-static void cm_send_request(struct msgep_cm_conn *conn)
-{
-	struct msgep_cm_msg msg = { .kind = MSGEP_CM_REQUEST,
-				    .transport = conn->transport->id,
-				    .data = conn->bufs->param,
-				    .data_len = conn->bufs->param_len,
-				    .to = conn->peer,
-				    .dscp = conn->ep->dscp };
-	struct msgep_params params;
-	int ret = cm_add_params(conn, true, &params, &msg);
-
-	if (!ret && msg.has_fd && !conn->transport->local)
-		ret = -EPROTO;
-	if (ret) {
-		msgep_cm_fail(conn, -ret, NULL, 0);
-		return;
-	}
-	cm_name_end(conn);
-	msg.port = dofi_addr_port(&conn->ep->local.sa);
-	if (!msgep_cm_pack(conn, &msg)) {
-		msgep_cm_fail(conn, ENOMEM, NULL, 0);
-		return;
-	}
-	msgep_cm_state(conn, MSGEP_CM_REQUEST_SENT);
-	ret = msgep_cm_send(conn);
-	/* A listener may have sent REJECT before it closed: read that first. */
-	ret = msgep_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (ret ? 0 : EPOLLOUT));
-	if (ret)
-		msgep_cm_fail(conn, -ret, NULL, 0);
-}
-
-static void cm_send_hello(struct msgep_cm_conn *conn)
-{
-	struct msgep_cm_msg msg = { .kind = MSGEP_CM_HELLO,
-				    .transport = conn->transport->id,
-				    .params = conn->bufs->nonces,
-				    .params_len = MSGEP_CM_NONCE };
-
-	conn->active = true;
-	if (!conn->cm->secret || conn->route) {
-		cm_send_request(conn);
-		return;
-	}
-	msgep_cm_state(conn, MSGEP_CM_HELLO_SENT);
-	if (!msgep_secret_nonce(conn->bufs->nonces) || !msgep_cm_pack(conn, &msg) ||
-	    msgep_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (msgep_cm_send(conn) ? 0 : EPOLLOUT)))
-		msgep_cm_fail(conn, ENOMEM, NULL, 0);
-}
-
-static void cm_recv_challenge(struct msgep_cm_conn *conn)
-{
-	struct msgep_cm_msg msg;
-	int ret = msgep_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg);
-
-	if (!ret && msg.kind == MSGEP_CM_CHALLENGE)
-		memcpy(conn->bufs->nonces + MSGEP_CM_NONCE, msg.params, MSGEP_CM_NONCE);
-	if (!ret)
-		ret = msgep_cm_unpack(conn, &msg);
-	if (ret || msg.kind != MSGEP_CM_CHALLENGE) {
-		msgep_cm_fail(conn, ret ? -ret : EPROTO, NULL, 0);
-		return;
-	}
-	conn->bufs->in.have = 0;
-	cm_send_request(conn);
-}
-
-static void cm_accepted(struct msgep_cm_conn *conn, const struct msgep_cm_msg *msg)
-{
-	uint8_t data[MSGEP_CM_DATA];
-	size_t len = msg->data_len;
-	int ret;
-
-	memcpy(data, msg->data, len);
-	ret = cm_set_peer_params(conn, true, msg);
-	if (ret) {
-		msgep_cm_fail(conn, -ret, NULL, 0);
-		return;
-	}
-	if (conn->transport->add_route && !conn->route)
-		conn->transport->add_route(conn->ep, &conn->peer, &conn->ep->local);
-	msgep_cm_check_path(conn, data, len);
-}
-
-static void cm_parse_answer(struct msgep_cm_conn *conn)
-{
-	struct msgep_cm_msg msg;
-	int ret = msgep_cm_unpack(conn, &msg);
-
-	if (!ret && msg.kind == MSGEP_CM_ACCEPT && msg.transport == conn->transport->id)
-		cm_accepted(conn, &msg);
-	else if (!ret && msg.kind == MSGEP_CM_REJECT)
-		msgep_cm_fail(conn, ECONNREFUSED, msg.data, msg.data_len);
-	else
-		msgep_cm_fail(conn, ret ? -ret : EPROTO, NULL, 0);
-}
-
-/* The listener is busy: starts another attempt, with a new socket. */
-static void cm_try_again(struct msgep_cm_conn *conn)
-{
-	unsigned int doublings = conn->redials < REDIAL_DOUBLINGS ? conn->redials
-								  : REDIAL_DOUBLINGS;
-	struct msgep_ep *ep = conn->ep;
-
-	msgep_cm_close_socket(conn);
-	msgep_cm_close_out_fd(conn);
-	if (conn->in_fd >= 0)
-		dofi_forkfd_close(conn->in_fd);
-	conn->in_fd = -1;
-	conn->bufs->in.have = 0;
-	conn->route = 0;
-	conn->bufs->out_len = conn->bufs->out_done = 0;
-	if (ep->w.any)
-		ep->transport->close(ep);
-	conn->redials++;
-	msgep_cm_state(conn, MSGEP_CM_CONNECTING);
-	msgep_cm_arm(conn->cm, &conn->timer, dofi_now() + (REDIAL << doublings));
-}
-
-void msgep_cm_recv_answer(struct msgep_cm_conn *conn, bool again)
-{
-	if (again)
-		cm_try_again(conn);
-	else
-		cm_parse_answer(conn);
-}
-
-static bool cm_is_busy(const struct msgep_cm_conn *conn)
-{
-	struct msgep_cm_msg msg;
-
-	return !msgep_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg) &&
-	       msg.kind == MSGEP_CM_BUSY;
-}
-
-/* The peer ended the connection, and nothing has arrived: true if it may have meant another than
- * this request. A listener closes sockets without a request after a time (HALF_OPEN_MS), so a
- * process that could not run may have sent it too late. */
-static bool cm_may_try_again(struct msgep_cm_conn *conn, int ret)
-{
-	uint64_t late = DOFI_MS(dofi_param(DOFI_NUM_HALF_OPEN_MS)) / 2;
-
-	return !conn->bufs->in.have && conn->resets < RESETS &&
-	       (ret == -ECONNRESET || (ret == -EPIPE && dofi_now() - conn->started >= late));
-}
-
-/* Receives the answer to a request or to HELLO. */
-static void cm_request_ready(struct msgep_cm_conn *conn, uint32_t events)
-{
-	char text[MSGEP_CM_PEER_TEXT], got[MSGEP_CM_GOT_TEXT];
-	int ret;
-
-	if ((events & EPOLLOUT) && msgep_cm_send(conn))
-		msgep_cm_watch(conn, EPOLLIN | EPOLLRDHUP);
-	ret = msgep_cm_recv(conn, false);
-	if (ret > 0) {
-		if (cm_is_busy(conn))
-			cm_try_again(conn);
-		else if (conn->state == MSGEP_CM_HELLO_SENT)
-			cm_recv_challenge(conn);
-		else
-			cm_parse_answer(conn);
-		return;
-	}
-	if (!ret || ret == -EINTR)
-		return;
-	if (cm_may_try_again(conn, ret)) {
-		conn->resets++;
-		cm_try_again(conn);
-		return;
-	}
-	if (ret == -EPROTO || ret == -EBADMSG || ret == -EPROTONOSUPPORT)
-		dofi_log(DOFI_LOG_INFO,
-			 "%s: expected an answer to the connection request, got %s; try: let both "
-			 "sides use the same fabric (DAPL_OFI_PROVIDER)",
-			 msgep_cm_peer_text(conn, text), msgep_cm_in_text(conn, ret, got));
-	msgep_cm_fail(conn, ret == -EPIPE ? ECONNRESET : -ret, NULL, 0);
-}
-
-/* The kernel may choose the peer's port as the source port of a socket if there is no listener, and
- * then connects the socket to itself. */
-static bool cm_reached_itself(const struct msgep_cm_conn *conn)
-{
-	union dofi_addr own;
-	socklen_t len = sizeof(own);
-
-	return !conn->transport->local && !getsockname(conn->fd, &own.sa, &len) &&
-	       dofi_addr_port(&own.sa) == dofi_addr_port(&conn->peer.sa) &&
-	       dofi_addr_same_host(&own.sa, &conn->peer.sa);
-}
-
-static void cm_leave_itself(struct msgep_cm_conn *conn)
-{
-	static const struct sockaddr none = { .sa_family = AF_UNSPEC };
-
-	/* Resets the connection: after an orderly end the port would be in use for a minute. */
-	connect(conn->fd, &none, sizeof(none));
-	cm_fail_unreached(conn, ECONNREFUSED);
-}
-
-static void cm_connecting_ready(struct msgep_cm_conn *conn)
-{
-	socklen_t len = sizeof(int);
-	int err = 0;
-
-	if (getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &err, &len))
-		err = errno;
-	if (err)
-		cm_fail_unreached(conn, err);
-	else
-		cm_send_hello(conn);
-}
-
-/* The socket is connected or being connected, or the path needs none. */
-static void cm_path_found(struct msgep_cm_conn *conn, const struct msgep_cm_path *way)
-{
-	conn->fd = way->fd;
-	conn->route = way->route;
-	conn->local = way->local;
-	conn->domain = conn->ep->domain;
-	if (way->route) {
-		cm_send_hello(conn);
-		return;
-	}
-	cm_name_end(conn);
-	if (cm_reached_itself(conn))
-		cm_leave_itself(conn);
-	else if (way->done)
-		cm_send_hello(conn);
-	else if (msgep_cm_watch(conn, EPOLLOUT))
-		msgep_cm_fail(conn, ENOMEM, NULL, 0);
-}
-
-static void cm_retry_later(struct msgep_cm_conn *conn)
-{
-	uint64_t now = dofi_now();
-	struct msgep_cm_path way;
-	int ret = msgep_cm_find_path(conn->ep, &conn->peer, conn->started, &way);
-
-	conn->transport = conn->ep->transport;
-	if (ret == -EAGAIN && now - conn->started < REDIAL_LIMIT)
-		msgep_cm_arm(conn->cm, &conn->timer, now + REDIAL);
-	else if (ret)
-		cm_fail_unreached(conn, ret == -EAGAIN ? ETIMEDOUT : -ret);
-	else
-		cm_path_found(conn, &way);
-}
-
-static int cm_start(struct msgep_ep *ep, const union dofi_addr *to, const void *param, size_t len)
-{
-	struct msgep_cm_conn *conn;
-	struct msgep_cm_path way;
-	int ret = msgep_cm_find_path(ep, to, dofi_now(), &way);
-
-	if (ep->transport->local)
-		msgep_cm_name_local(ep, to);
-	if (ret && ret != -EAGAIN) {
-		if (ret != -ECONNREFUSED && (!ep->transport->local || ret != -EHOSTUNREACH))
-			return ret;
-		cm_post_unreached(ep, -ret);
-		return 0;
-	}
-	conn = msgep_cm_conn_new(ep->eq->cm, way.fd, ep->transport, MSGEP_CM_CONNECTING);
-	if (!conn) {
-		if (way.fd >= 0)
-			dofi_forkfd_close(way.fd);
-		return -ENOMEM;
-	}
-	conn->ep = ep;
-	conn->peer = ep->peer = *to;
-	conn->bufs->param_len = (uint16_t)len;
-	if (len)
-		memcpy(conn->bufs->param, param, len);
-	ep->cm = conn;
-	cm_set_state(ep, MSGEP_CONNECTING);
-	if (ret)
-		msgep_cm_arm(conn->cm, &conn->timer, conn->started + REDIAL);
-	else
-		cm_path_found(conn, &way);
-	return 0;
-}
-
-static int cm_ep_connect(struct fid_ep *fid, const void *addr, const void *param, size_t len)
-{
-	struct msgep_ep *ep = cm_ep_of(fid);
-	const struct sockaddr *sa = addr;
-	union dofi_addr to;
-	int ret = -FI_EINVAL;
-
-	if (!ep->eq)
-		return -FI_ENOEQ;
-	if (!sa || (sa->sa_family != AF_INET && sa->sa_family != AF_INET6) || len > MSGEP_CM_DATA)
-		return -FI_EINVAL;
-	memset(&to, 0, sizeof(to));
-	memcpy(&to, sa, dofi_addr_len(sa));
-	dofi_netif_set_scope(ep->domain->fabric->fab, &to);
-	pthread_mutex_lock(&ep->eq->lock);
-	if (!ep->cm && atomic_load(&ep->state) == MSGEP_NEW)
-		ret = msgep_cm_reserve(ep);
-	if (!ret)
-		ret = msgep_inbox_attach(ep->domain, ep->eq);
-	if (!ret)
-		ret = cm_start(ep, &to, param, len);
-	pthread_mutex_unlock(&ep->eq->lock);
 	return ret;
 }
 
@@ -459,20 +101,20 @@ static int cm_answer(struct msgep_cm_conn *conn, const void *param, size_t len)
 	int ret = msgep_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &request);
 
 	if (!ret)
-		ret = cm_set_peer_params(conn, false, &request);
+		ret = msgep_cm_set_peer_params(conn, false, &request);
 	if (!ret)
-		ret = cm_add_params(conn, false, &params, &msg);
+		ret = msgep_cm_add_params(conn, false, &params, &msg);
 	if (!ret && msg.has_fd && !conn->transport->local)
 		ret = -EPROTO;
 	if (!ret && !msgep_cm_pack(conn, &msg))
 		ret = -ENOMEM;
 	if (ret) {
-		cm_set_state(conn->ep, MSGEP_DOWN);
+		msgep_cm_set_ep_state(conn->ep, MSGEP_DOWN);
 		msgep_cm_refuse(conn, NULL, 0);
 		return ret;
 	}
 	conn->bufs->in.have = 0;
-	cm_set_state(conn->ep, MSGEP_CONNECTING);
+	msgep_cm_set_ep_state(conn->ep, MSGEP_CONNECTING);
 	msgep_cm_state(conn, MSGEP_CM_ACCEPT_SENT);
 	cm_send_answer(conn);
 	return 0;
@@ -488,7 +130,7 @@ static int cm_prepare_accept(struct msgep_ep *ep, struct msgep_cm_conn *conn)
 	if (!ret)
 		ret = msgep_cm_watch(conn, EPOLLOUT);
 	if (ret) {
-		cm_set_state(ep, MSGEP_DOWN);
+		msgep_cm_set_ep_state(ep, MSGEP_DOWN);
 		msgep_cm_refuse(conn, NULL, 0);
 	}
 	return ret;
@@ -496,7 +138,7 @@ static int cm_prepare_accept(struct msgep_ep *ep, struct msgep_cm_conn *conn)
 
 static int cm_ep_accept(struct fid_ep *fid, const void *param, size_t len)
 {
-	struct msgep_ep *ep = cm_ep_of(fid);
+	struct msgep_ep *ep = msgep_cm_ep_of(fid);
 	struct msgep_cm_conn *conn;
 	int ret;
 
@@ -550,11 +192,11 @@ void msgep_cm_conn_ready(struct msgep_cm_conn *conn, uint32_t events)
 	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	switch (conn->state) {
 	case MSGEP_CM_CONNECTING:
-		cm_connecting_ready(conn);
+		msgep_cm_connecting_ready(conn);
 		break;
 	case MSGEP_CM_HELLO_SENT:
 	case MSGEP_CM_REQUEST_SENT:
-		cm_request_ready(conn, events);
+		msgep_cm_answer_ready(conn, events);
 		break;
 	case MSGEP_CM_ACCEPT_SENT:
 		cm_send_answer(conn);
@@ -584,7 +226,7 @@ void msgep_cm_conn_tick(struct msgep_cm_conn *conn)
 {
 	/* ENDING: the timer only causes the wakeup; cm_try_ends runs after the timers. */
 	if (conn->state == MSGEP_CM_CONNECTING)
-		cm_retry_later(conn);
+		msgep_cm_retry_connect(conn);
 	else if (conn->state == MSGEP_CM_PATH_CHECK)
 		msgep_cm_path_tick(conn);
 	else if (conn->state == MSGEP_CM_LIVE)
@@ -607,7 +249,7 @@ static int cm_shut_down(struct msgep_ep *ep)
 	case MSGEP_CM_ACCEPT_SENT:
 	case MSGEP_CM_PATH_CHECK:
 		msgep_cm_path_failed(conn);
-		cm_set_state(ep, MSGEP_DOWN);
+		msgep_cm_set_ep_state(ep, MSGEP_DOWN);
 		msgep_cm_conn_free(conn);
 		break;
 	case MSGEP_CM_LIVE:
@@ -625,7 +267,7 @@ static int cm_shut_down(struct msgep_ep *ep)
 
 static int cm_ep_shutdown(struct fid_ep *fid, uint64_t flags)
 {
-	struct msgep_ep *ep = cm_ep_of(fid);
+	struct msgep_ep *ep = msgep_cm_ep_of(fid);
 	int ret;
 
 	(void)flags;
@@ -691,7 +333,7 @@ static int cm_ep_getname(struct fid *fid, void *addr, size_t *len)
 
 static int cm_ep_getpeer(struct fid_ep *fid, void *addr, size_t *len)
 {
-	const struct msgep_ep *ep = cm_ep_of(fid);
+	const struct msgep_ep *ep = msgep_cm_ep_of(fid);
 
 	return ep->peer.sa.sa_family ? cm_copy_name(&ep->peer, addr, len) : -FI_ENOTCONN;
 }
@@ -700,7 +342,7 @@ struct fi_ops_cm msgep_ep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.getname = cm_ep_getname,
 	.getpeer = cm_ep_getpeer,
-	.connect = cm_ep_connect,
+	.connect = msgep_cm_ep_connect,
 	.accept = cm_ep_accept,
 	.shutdown = cm_ep_shutdown,
 };

@@ -3,15 +3,18 @@
  *
  *   cm.c             event loop: epoll set, timers, life cycle of connection objects
  *   cm_sock.c        unix and TCP sockets: names, sending and receiving with descriptors
- *   cm_listen.c      listeners, requests
+ *   cm_listen.c      listeners
+ *   cm_half_open.c   sockets that have been accepted: limits, expiry
+ *   cm_request.c     requests: checking, reporting, refusing
  *   cm_dial.c        path to a service point: socket or route
- *   cm_conn.c        the endpoint's operations: connecting, accepting, ending
+ *   cm_client.c      the active side: request, answer, further attempts
+ *   cm_conn.c        the endpoint's calls, accepting, states of a connection object
  *   cm_path_check.c  checks that data passes before a connection is established
  *   cm_stall.c       detects lost data on established connections
  *   cm_end.c         ends established connections
  *   cm_route.c       handshakes without a socket, over a connection of the transport
  *   cm_peer_cred.c   decides whether to trust a local listener
- *   cm_msg.c         message formats; cm_secret.c: their authentication
+ *   cm_msg.c         message formats (authentication: proto/cm_secret.c)
  *
  * A connection object (struct msgep_cm_conn) belongs to one event queue; eq->lock protects it. Once
  * the connection is up, ep->lock protects the fields marked (L) as well, because threads that poll
@@ -279,22 +282,56 @@ void msgep_inbox_detach_all(struct msgep_cm *cm);
 void msgep_inbox_retry_all(struct msgep_cm *cm);
 
 /* cm_listen.c */
-/* Reports a complete request to the consumer. */
-void msgep_cm_report_request(struct msgep_cm_conn *conn, const struct msgep_cm_msg *msg);
-void msgep_cm_half_open_ready(struct msgep_cm_conn *conn, uint32_t events);
+void msgep_cm_listener_free(struct msgep_cm_listener *l);
+
+/* cm_half_open.c */
+/* A client has connected to the listener. Reads at once: usually the request has arrived. */
+void msgep_cm_half_open_admit(struct msgep_cm_listener *l, int fd, const union dofi_addr *peer);
 /* Timer of a half-open connection. */
 void msgep_cm_half_open_tick(struct msgep_cm_conn *conn);
-void msgep_cm_listener_free(struct msgep_cm_listener *l);
+
+/* cm_request.c */
+static inline struct msgep_cm_conn *msgep_cm_conn_of(struct fid *handle)
+{
+	return dofi_container(handle, struct msgep_cm_conn, handle);
+}
+/* The socket of a half-open connection is readable. */
+void msgep_cm_half_open_ready(struct msgep_cm_conn *conn, uint32_t events);
+/* Reports a complete request to the consumer. */
+void msgep_cm_report_request(struct msgep_cm_conn *conn, const struct msgep_cm_msg *msg);
+/* Sends BUSY for lack of memory or capacity: the client retries. */
+void msgep_cm_refuse_busy(struct msgep_cm_conn *conn);
 /* Sends REJECT and lets the socket linger. */
 void msgep_cm_refuse(struct msgep_cm_conn *conn, const void *data, size_t len);
 
 /* cm_conn.c */
+static inline struct msgep_ep *msgep_cm_ep_of(struct fid_ep *fid)
+{
+	return dofi_container(fid, struct msgep_ep, fid);
+}
+void msgep_cm_set_ep_state(struct msgep_ep *ep, enum msgep_state state);
+/* Adds this side's connection parameters to a message. */
+int msgep_cm_add_params(struct msgep_cm_conn *conn, bool active, struct msgep_params *params,
+			struct msgep_cm_msg *msg);
+/* Passes the peer's connection parameters to the transport, which may keep the descriptor. */
+int msgep_cm_set_peer_params(struct msgep_cm_conn *conn, bool active,
+			     const struct msgep_cm_msg *msg);
 /* Fails the endpoint's connect or accept. */
 void msgep_cm_fail(struct msgep_cm_conn *conn, int err, const void *data, size_t len);
 void msgep_cm_conn_ready(struct msgep_cm_conn *conn, uint32_t events);
+void msgep_cm_conn_tick(struct msgep_cm_conn *conn);
+
+/* cm_client.c */
+/* fi_connect. */
+int msgep_cm_ep_connect(struct fid_ep *fid, const void *addr, const void *param, size_t len);
+/* The socket is connected, or the attempt has failed. */
+void msgep_cm_connecting_ready(struct msgep_cm_conn *conn);
+/* Receives the answer to a request or to HELLO. */
+void msgep_cm_answer_ready(struct msgep_cm_conn *conn, uint32_t events);
 /* The answer to a request is in conn->in. again: BUSY, GONE or a lost route: retry the request. */
 void msgep_cm_recv_answer(struct msgep_cm_conn *conn, bool again);
-void msgep_cm_conn_tick(struct msgep_cm_conn *conn);
+/* The delay before another attempt has passed. */
+void msgep_cm_retry_connect(struct msgep_cm_conn *conn);
 
 /* cm_path_check.c */
 /* Both ends have each other's parameters: the connection is up when data passes. data: private data

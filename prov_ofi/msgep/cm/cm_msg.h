@@ -10,7 +10,7 @@
  *   BYE (the transport's final counts) ->  and/or  <-  BYE; then the end of the stream
  *
  * A listener that has no resources for another client sends BUSY, at any time before its answer,
- * and closes; the client retries (cm_conn.c).
+ * and closes; the client retries (cm_client.c).
  *
  * A transport that carries messages itself (cm_route.c) replaces the socket once it has attached
  * the connection: MOVED, from the listener's side, all following messages, and all later handshakes
