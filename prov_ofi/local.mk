@@ -100,6 +100,7 @@ dofi_common_sources = \
 	prov_ofi/msgep/shm/shm_life.c \
 	prov_ofi/msgep/shm/shm_pull.c \
 	prov_ofi/msgep/shm/shm_ready.c prov_ofi/msgep/shm/shm.h \
+	prov_ofi/msgep/transport.h \
 	prov_ofi/msgep/wait.h \
 	prov_ofi/object/conn_id.c prov_ofi/object/conn_id.h \
 	prov_ofi/object/key_table.c prov_ofi/object/key_table.h \
@@ -127,11 +128,11 @@ dofi_sources = \
 	prov_ofi/base/dat_version.h \
 	prov_ofi/cm/amo_listen.c prov_ofi/cm/amo_listen.h \
 	prov_ofi/cm/cm.h \
+	prov_ofi/cm/cm_accept.c \
 	prov_ofi/cm/cm_connect.c \
 	prov_ofi/cm/cm_cr.c prov_ofi/cm/cm_cr.h \
 	prov_ofi/cm/cm_events.c \
 	prov_ofi/cm/cm_hello.c prov_ofi/cm/cm_hello.h \
-	prov_ofi/cm/cm_accept.c \
 	prov_ofi/cm/half_open.c prov_ofi/cm/half_open.h \
 	prov_ofi/cm/cm_parts.h prov_ofi/cm/cm_parts_client.c prov_ofi/cm/cm_parts_listener.c \
 	prov_ofi/cm/cm_sealed.c \
@@ -218,11 +219,11 @@ prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api/api_20.c prov
 	prov_ofi/api/ha_related.c \
 	prov_ofi/coll/coll.h prov_ofi/coll/coll_int.h \
 	prov_ofi/coll/coll_alg.c prov_ofi/coll/coll_alg_reduce.c \
+	prov_ofi/coll/coll_args.c prov_ofi/coll/coll_args.h prov_ofi/coll/coll_args_reduce.c \
 	prov_ofi/coll/coll_call.c \
 	prov_ofi/coll/coll_group.c prov_ofi/coll/coll_member.c \
 	prov_ofi/coll/coll_op.c prov_ofi/coll/coll_peer.c \
 	prov_ofi/coll/coll_reduce.c prov_ofi/coll/coll_run.c \
-	prov_ofi/coll/coll_args.c prov_ofi/coll/coll_args.h prov_ofi/coll/coll_args_reduce.c \
 	prov_ofi/coll/coll_sched.c prov_ofi/coll/coll_sched.h \
 	prov_ofi/coll/coll_wire.c prov_ofi/coll/coll_wire.h \
 	prov_ofi/api/ext_query.c \
