@@ -118,7 +118,7 @@ struct msgep_domain {
 	 * the consumer of another (cq_poll.c). */
 	struct dofi_lock serve_lock;
 	struct dofi_list cqs;     /* serve_lock or wait_lock to read */
-	struct dofi_list *served; /* link of the queue that was polled last so; serve_lock */
+	struct dofi_list *served; /* link of the last one that was polled so; serve_lock */
 	/* The queue whose epfd contains wait_fds; wait_lock to write. */
 	_Atomic(struct msgep_cq *) wait_cq;
 	_Atomic uint32_t eps;       /* open endpoints */
@@ -436,8 +436,10 @@ static inline void msgep_unreserve(struct msgep_ep *ep)
 		ep->transport->unreserve(ep);
 }
 
-/* True if the arrival of `arrived` frames completes a message. Without ep->lock. */
+/* A bit of ep->complete_at: there is such an entry. */
 #define MSGEP_INFLIGHT_ANY ((uint64_t)1 << 32)
+
+/* True if the arrival of `arrived` frames completes a message. Without ep->lock. */
 static inline bool msgep_ep_completes_at(struct msgep_ep *ep, uint32_t arrived)
 {
 	uint64_t first = atomic_load(&ep->complete_at);
@@ -445,6 +447,7 @@ static inline bool msgep_ep_completes_at(struct msgep_ep *ep, uint32_t arrived)
 	return first && (int32_t)(arrived - (uint32_t)first) >= 0;
 }
 
+/* True if the next frame is in the memory that both map. */
 static inline bool msgep_frame_there(const struct msgep_ep *ep, int channel)
 {
 	const _Atomic uint64_t *place =
@@ -489,7 +492,7 @@ static inline bool msgep_ep_has_news(struct msgep_ep *ep)
 int msgep_getinfo(struct dofi_fab *fab, struct fi_info **info);
 int msgep_fabric(struct dofi_fab *fab, struct fid_fabric **fabric);
 
-/* objects */
+/* Objects (msgep/fid). */
 int msgep_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
 		  void *context);
 int msgep_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
@@ -505,6 +508,7 @@ extern struct fi_ops_mr msgep_mr_ops;
 /* cq_ring.c */
 /* The ring has room again: adds completions for which there was none. Caller holds cq->lock. */
 void msgep_cq_refill(struct msgep_cq *cq);
+/* Adds a completion; err: positive, 0: success. */
 void msgep_cq_push(struct msgep_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
 		   int err);
 /* True if several endpoints receive there. */
@@ -540,12 +544,17 @@ static inline void msgep_ep_done(struct msgep_ep *ep, struct msgep_cq *cq, void 
 	out->data = data;
 }
 
-/* Wakes the threads that block on it. */
+/* Wakes the threads that block on it, or on any queue of the domain. */
 void msgep_cq_wake(struct msgep_cq *cq);
 void msgep_cq_wake_all(struct msgep_domain *domain);
+
+/* cq_poll.c */
+/* The endpoint is bound to the queue; called for each direction, before ep->tx_cq or ep->rx_cq is
+ * set. 0 or -FI_ENOMEM. detach: it is bound no more. */
 int msgep_cq_attach(struct msgep_cq *cq, struct msgep_ep *ep);
-void msgep_cq_add_receiver(struct msgep_cq *cq, struct msgep_ep *newest);
 void msgep_cq_detach(struct msgep_cq *cq, struct msgep_ep *ep);
+/* An attached endpoint receives there. */
+void msgep_cq_add_receiver(struct msgep_cq *cq, struct msgep_ep *newest);
 /* The queue polls the ready ring, once; false: no memory. detach_ready: no more. */
 bool msgep_cq_attach_ready(struct msgep_cq *cq, struct msgep_ready *r);
 void msgep_cq_detach_ready(struct msgep_cq *cq, const struct msgep_ready *r);
@@ -554,9 +563,13 @@ void msgep_cq_stop_polling(struct msgep_cq *cq, const struct msgep_ep *ep);
 /* Adds the connection's socket, on which the peer rings the doorbell, to the queue's epoll set.
  * False: out of kernel memory, or the user's limit of watches is reached. */
 bool msgep_cq_add_doorbell(struct msgep_cq *cq, struct msgep_ep *ep);
+
+/* fid/cq.c */
+/* 0: a thread may block on epfd; -FI_EAGAIN: read again. */
 int msgep_cq_trywait(struct msgep_cq *cq);
 
 /* eq_events.c */
+/* The same for an event queue. */
 int msgep_eq_trywait(struct msgep_eq *eq);
 /* Takes over `event` (malloc'ed). */
 void msgep_eq_push(struct msgep_eq *eq, struct msgep_event *event);

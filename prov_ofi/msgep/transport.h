@@ -24,13 +24,13 @@ struct msgep_params {
 	int fd; /* passed along, -1: none; the receiver closes it */
 };
 
-/* Counters of a transport, compared while a connection makes no progress. */
+/* Maximum of bytes of a transport's counters, compared while a connection makes no progress. */
 #define MSGEP_COUNTS_MAX 56
-
+/* Maximum of descriptors on which a thread blocks. */
 #define MSGEP_WAIT_FDS 3
 
 /* One kind of transport. For calls with an endpoint the caller holds ep->lock unless stated
- * otherwise. */
+ * otherwise. NULL is permitted where a comment states what it means. */
 struct msgep_transport {
 	const char *name;
 	uint8_t id;           /* in the handshake */
@@ -39,6 +39,8 @@ struct msgep_transport {
 	bool traffic_classes; /* connections have a DSCP each, or no packets */
 	bool dispatches;      /* `progress` processes all endpoints: they are not polled
 			  * individually */
+
+	/* ---- the adapter ---- */
 	/* libfabric's info of what is below; NULL: nothing is. 0, or reports why there is none. */
 	int (*find_inner)(const struct dofi_fab *fab, struct fi_info **info);
 	/* An adapter that may use the transport is being opened; NULL: nothing to do. */
@@ -58,44 +60,50 @@ struct msgep_transport {
 	 * Without a lock. */
 	bool (*busy)(struct msgep_domain *domain);
 
-	/* Handshake. Caller holds eq->lock only. get_params: called first by the active side, then,
-	 * after set_peer_params, by the passive one when it accepts. set_peer_params checks the
-	 * peer's parameters: 0 or a negative error; it takes over in->fd (sets it to -1). close
-	 * undoes both. */
+	/* ---- handshake; caller holds eq->lock only ---- */
+	/* Called first by the active side, then, after set_peer_params, by the passive one when it
+	 * accepts. */
 	int (*get_params)(struct msgep_ep *ep, bool active, struct msgep_params *out);
+	/* Checks the peer's parameters: 0 or a negative error. Takes over in->fd (sets it to
+	 * -1). */
 	int (*set_peer_params)(struct msgep_ep *ep, bool active, struct msgep_params *in);
+	/* Undoes both. */
 	void (*close)(struct msgep_ep *ep);
-	/* Caller holds eq->lock, not ep->lock. check_path probes whether data passes both ways, and
-	 * may be called again; it calls msgep_ep_path_checked when that is known or the connection
-	 * has failed. NULL: the handshake has shown it. path_checked: true if it does. */
+	/* Probes whether data passes both ways; may be called again. Calls msgep_ep_path_checked
+	 * when that is known or the connection has failed. NULL: the handshake has shown it. */
 	void (*check_path)(struct msgep_ep *ep);
+	/* True if data passes both ways. */
 	bool (*path_checked)(struct msgep_ep *ep);
-	/* counts: packets sent and received so far; the bytes differ whenever anything has moved
-	 * (at most MSGEP_COUNTS_MAX; returns their number). NULL: nothing can be lost. lost: given
-	 * the peer's counts, true if packets are missing on either side or the counts are
-	 * invalid. */
+
+	/* ---- an established connection ---- */
+	/* Packets sent and received so far; the bytes differ whenever anything has moved (at most
+	 * MSGEP_COUNTS_MAX; returns their number). NULL: nothing can be lost. */
 	size_t (*counts)(struct msgep_ep *ep, uint8_t *out);
+	/* Given the peer's counts, true if packets are missing on either side or the counts are
+	 * invalid. */
 	bool (*lost)(struct msgep_ep *ep, const uint8_t *in, size_t len);
 	/* Nothing more will be sent. Writes at most MSGEP_PARAMS_MAX bytes for the last message on
-	 * the socket; returns their number. */
+	 * the control channel; returns their number. */
 	size_t (*finish)(struct msgep_ep *ep, uint8_t *out);
-	/* finished: the peer's last message. drained: true if everything that the peer sent has
-	 * been consumed, or nothing more can arrive (died: the socket ended without a last message,
-	 * or the peer's end is closed). */
+	/* The peer's last message. */
 	void (*finished)(struct msgep_ep *ep, const uint8_t *in, size_t len);
+	/* True if everything that the peer sent has been consumed, or nothing more can arrive
+	 * (died: the control channel ended without a last message, or the peer's end is closed). */
 	bool (*drained)(struct msgep_ep *ep, bool died);
 
-	/* Handshake without a socket (cm_route.c); NULL: this and the following are not supported.
-	 * A route is a number, not 0, of a connection of the transport itself to another adapter.
-	 * Caller holds eq->lock, except for find_ep. route: one of ep's DSCP to that service point,
-	 * and our address on it; 0: none. route_peer: the peer's address. route_of: the one that ep
-	 * is attached to; 0: none. add_route: ep's route leads to that service point; remove_route:
-	 * it does not. */
+	/* ---- handshake without a socket (cm_route.c); caller holds eq->lock ---- */
+	/* NULL: all of these are not supported. A route is a number, not 0, of a connection of the
+	 * transport itself to another adapter. */
+	/* A route of ep's DSCP to that service point, and our address on it; 0: none. */
 	uint64_t (*route)(struct msgep_ep *ep, const union dofi_addr *to, union dofi_addr *local);
+	/* The peer's address. */
 	void (*route_peer)(struct msgep_domain *domain, uint64_t route, union dofi_addr *peer);
+	/* The route that ep is attached to; 0: none. */
 	uint64_t (*route_of)(struct msgep_ep *ep);
+	/* ep's route leads to that service point. */
 	void (*add_route)(struct msgep_ep *ep, const union dofi_addr *to,
 			  const union dofi_addr *local);
+	/* The route does not lead there. */
 	void (*remove_route)(struct msgep_domain *domain, uint64_t route,
 			     const union dofi_addr *to);
 	/* Sends a message of ep (NULL: of none) to the connection `to`, 0: to the peer of ep. With
@@ -104,7 +112,7 @@ struct msgep_transport {
 	bool (*cm_send)(struct msgep_domain *domain, struct msgep_ep *ep, uint64_t route,
 			uint64_t to, uint16_t port, const uint8_t *msg, size_t len);
 	void (*cm_flush)(struct msgep_domain *domain);
-	/* The endpoint of a local connection; NULL: it is gone. */
+	/* The endpoint of a local connection; NULL: it is gone. Caller need not hold eq->lock. */
 	struct msgep_ep *(*find_ep)(struct msgep_domain *domain, uint64_t mark);
 	/* Periodic: ends the routes to hosts that have vanished. */
 	void (*check_hosts)(struct msgep_domain *domain);
@@ -114,11 +122,12 @@ struct msgep_transport {
 	/* What msgep_inbox_retry has requested: repeats everything that has been refused. */
 	void (*retry)(struct msgep_domain *domain);
 
-	/* Frames. reserve: space for a frame with up to `want` bytes of payload, or NULL; *space:
-	 * bytes available (at least MSGEP_PAYLOAD_LEAST if that many are wanted). commit: the frame
-	 * is complete. */
+	/* ---- frames: sending ---- */
+	/* Space for a frame with up to `want` bytes of payload, or NULL; *space: bytes available
+	 * (at least MSGEP_PAYLOAD_LEAST if that many are wanted). */
 	struct msgep_frame *(*reserve)(struct msgep_ep *ep, int channel, size_t want,
 				       size_t *space);
+	/* The frame is complete. */
 	void (*commit)(struct msgep_ep *ep, int channel, struct msgep_frame *frame);
 	/* Drops a reserved frame. NULL: nothing to do. */
 	void (*unreserve)(struct msgep_ep *ep);
@@ -127,22 +136,26 @@ struct msgep_transport {
 	uint32_t (*arrived)(struct msgep_ep *ep);
 	/* True if a message is complete as soon as it is committed nevertheless. NULL: never. */
 	bool (*is_eager)(struct msgep_ep *ep);
-	/* Acknowledgements without frames. acknowledge: number of completed requests that want one,
-	 * since the beginning; flush follows. acknowledged: the peer's count. NULL: they travel in
-	 * frames, as refusals do. */
+	/* Acknowledges without frames: number of completed requests that want it, since the
+	 * beginning; flush follows. NULL: acknowledgements travel in frames, as refusals do. */
 	void (*acknowledge)(struct msgep_ep *ep, uint32_t count);
+	/* The peer's count. NULL as acknowledge. */
 	uint32_t (*acknowledged)(struct msgep_ep *ep);
+
+	/* ---- frames: receiving ---- */
 	/* The endpoint's receive queue is shared: messages must keep their order across its
 	 * endpoints. NULL: they always do, or never. */
 	void (*keep_order)(struct msgep_ep *ep);
-	/* peek: the next frame that has arrived and its payload. frame->len has been checked
-	 * against what arrived, and the peer cannot change the frame. NULL: none. release: it has
-	 * been consumed. */
+	/* The next frame that has arrived and its payload; NULL: none. frame->len has been checked
+	 * against what arrived, and the peer cannot change the frame. */
 	const struct msgep_frame *(*peek)(struct msgep_ep *ep, int channel, const void **payload);
+	/* It has been consumed. */
 	void (*release)(struct msgep_ep *ep, int channel);
 	/* After a batch: returns credits to the peer, and rings its doorbell if it waits for
 	 * them. */
 	void (*flush)(struct msgep_ep *ep);
+
+	/* ---- pulling: one side copies data from the other one's memory ---- */
 	/* Size from which on the peer may pull data from our memory; SIZE_MAX: never. */
 	size_t (*pull_from)(struct msgep_ep *ep);
 	/* Pulls data from the peer's memory into `to`. False: it does not belong to the peer any
@@ -151,17 +164,20 @@ struct msgep_transport {
 		     size_t n);
 	/* Size from which on we may pull what we read from the peer's memory; SIZE_MAX: never. */
 	size_t (*pull_to)(struct msgep_ep *ep);
-	/* grant: allows the peer to pull the data of read `read`. revoke: revokes that of a set of
-	 * reads, numbered modulo MSGEP_TARGET_READS (mr_lock held for writing, perhaps without
-	 * ep->lock). withdraw: revokes everything that was ever granted. */
+	/* Allows the peer to pull the data of read `read`. */
 	void (*grant)(struct msgep_ep *ep, uint32_t read);
+	/* Revokes that of a set of reads, numbered modulo MSGEP_TARGET_READS (mr_lock held for
+	 * writing, perhaps without ep->lock). */
 	void (*revoke)(struct msgep_ep *ep, uint64_t reads);
+	/* Revokes everything that was ever granted. */
 	void (*withdraw)(struct msgep_ep *ep);
 	/* True if the peer has revoked the read. Data pulled before this call is valid if it
 	 * returns false. */
 	bool (*revoked)(struct msgep_ep *ep, uint32_t read);
-	/* Long data by an endpoint of its own (proto_bulk.c); NULL: not supported. Size from which
-	 * on it is used now; SIZE_MAX: not yet, or never. */
+
+	/* ---- long data by an endpoint of its own (proto_bulk.c) ---- */
+	/* Size from which on it is used now; SIZE_MAX: not yet, or never. NULL: all of these are
+	 * not supported. */
 	size_t (*bulk_from)(struct msgep_ep *ep);
 	/* Announces a transfer from that memory; mr: its region, which has been held, or NULL.
 	 * False: too many are in progress; the endpoint is processed again when one completes. */
@@ -180,15 +196,18 @@ struct msgep_transport {
 	bool (*bulk_abort)(struct msgep_ep *ep, const struct msgep_mr *mr);
 	/* The connection has ended: stops all transfers. */
 	void (*bulk_stop)(struct msgep_ep *ep);
+
+	/* ---- polling and blocking ---- */
 	/* False if nothing can have arrived, besides what ep->watch shows; may be wrong in the
 	 * other direction. The state is MSGEP_UP. Without ep->lock. */
 	bool (*ready)(struct msgep_ep *ep);
-	/* Before a thread blocks. arm: the peer rings the doorbell when it sends and, with `space`,
-	 * when it has consumed frames; NULL: wait_fds suffice. drain_stores, after all are armed:
-	 * makes `armed` visible to peers before quiet reads their rings. quiet: true if nothing has
-	 * arrived and no space has been made. */
+	/* Before a thread blocks: the peer rings the doorbell when it sends and, with `space`, when
+	 * it has consumed frames. NULL: wait_fds suffice. */
 	void (*arm)(struct msgep_ep *ep, bool space);
+	/* After all are armed: makes that visible to peers before quiet reads their rings. NULL as
+	 * arm. */
 	void (*drain_stores)(struct msgep_domain *domain);
+	/* True if nothing has arrived and no space has been made. */
 	bool (*quiet)(struct msgep_ep *ep, bool space);
 	/* The peer shall announce the endpoint by that number in its ready ring (ready.h). NULL:
 	 * endpoints have none. Caller holds eq->lock. */

@@ -10,7 +10,7 @@
 #include "msgep/cm/inbox.h"
 #include "msgep/pair/pair.h"
 
-/* Indexes have 32 bits in packets; a table of that size would be absurd. */
+/* Limit of the table of connections. */
 #define CONNS_MAX (1u << 20)
 #define BYE (4 * MSGEP_CHANNELS + 4)
 

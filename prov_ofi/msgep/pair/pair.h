@@ -570,29 +570,34 @@ const struct msgep_frame *pair_peek(struct msgep_ep *ep, int channel, const void
 void pair_release(struct msgep_ep *ep, int channel);
 void pair_queues_free(struct pair_conn *conn);
 
-/* pair_bulk.c: the transport's operations, */
+/* pair_bulk.c */
+/* Operations of the transport. */
 size_t pair_bulk_from(struct msgep_ep *ep);
 bool pair_bulk_send(struct msgep_ep *ep, const struct iovec *iov, size_t n, struct msgep_mr *mr,
 		    uint64_t *id);
 bool pair_bulk_go(struct msgep_ep *ep, uint64_t id, bool room);
-/* Sends what the last poll has kept. Caller holds net->lock. */
-void pair_bulk_send_kept(struct pair_net *net, uint32_t most);
 bool pair_bulk_recv(struct msgep_ep *ep, const struct iovec *iov, size_t n);
 bool pair_bulk_abort(struct msgep_ep *ep, const struct msgep_mr *mr);
-/* Stops the transfers that libfabric has. Caller holds ep->lock. */
+/* Stops the transfers that libfabric has. */
 void pair_bulk_stop(struct msgep_ep *ep);
-/* and, with net->lock, */
+/* For the following the caller holds net->lock. */
+/* The passive side has sent this token. False: it is not used. */
 bool pair_bulk_connect(struct pair_conn *conn, uint64_t first, uint64_t second);
+/* The active side presents the token. 0 or negative. */
 int pair_bulk_accept(struct pair_conn *conn, struct fi_info *info);
 void pair_bulk_close(struct pair_conn *conn);
 void pair_bulk_drop(struct pair_conn *conn);
 /* Handles an event of the event queue; false: it does not concern a bulk endpoint. */
 bool pair_bulk_event(struct pair_net *net, struct fid *fid, uint32_t event, int err);
+/* Sends transfers for which GO has arrived, `most` of each connection. */
+void pair_bulk_send_kept(struct pair_net *net, uint32_t most);
+/* libfabric has sent or received the data, or returns the transfer with an error. */
 void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t len, int err,
 			 struct msgep_cq_direct *direct);
 void pair_transfers_free(struct pair_net *net);
 
-/* pair_carry.c. Caller holds ep->lock. Space for an announcement: */
+/* pair_carry.c. Caller holds ep->lock. */
+/* Space for an announcement. */
 struct msgep_frame *pair_carry_reserve(struct msgep_ep *ep, size_t want, size_t *space);
 /* It has been written. */
 void pair_carry_commit(struct pair_conn *conn, uint32_t size);
@@ -605,15 +610,18 @@ void pair_carry_check(struct pair_conn *conn);
 /* The connection ends: what has been collected is not sent. */
 void pair_carry_drop(struct pair_conn *conn);
 
-/* pair_share.c: assigns bulk endpoints. Called with ep->lock for a long request, */
+/* pair_share.c */
+/* A long request has no bulk endpoint; the next poll requests one. Caller holds ep->lock. */
 void pair_share_want(struct pair_conn *conn);
-/* and with net->lock: by the next poll of the connection, */
+/* For the following the caller holds net->lock. */
+/* Requests it: the side that connected when there is a place, the other one from its peer. */
 void pair_share_ask(struct pair_conn *conn);
-/* on receipt of PAIR_WANT_BULK, PAIR_BULK, PAIR_BULK_END, */
+/* PAIR_WANT_BULK, PAIR_BULK or PAIR_BULK_END has arrived. */
 void pair_share_wanted(struct pair_conn *conn, uint64_t value);
 void pair_share_granted(struct pair_conn *conn, uint64_t first, uint64_t second);
 void pair_share_end(struct pair_conn *conn, uint64_t value);
-/* and by each poll of the adapter. */
+/* Each poll of the adapter, if there is work: continues to close endpoints, serves connections that
+ * wait, and begins to close another endpoint for them. */
 void pair_share_look(struct pair_net *net);
 static inline bool pair_share_has_work(const struct pair_net *net)
 {
@@ -626,7 +634,7 @@ void pair_cm_attached(struct pair_conn *conn);
 /* PAIR_ATTACH names a connection that does not exist any more: reports that to the sender. */
 void pair_cm_not_attached(struct pair *pair, const struct msgep_frame *f);
 void pair_cm_lost(struct pair *pair);
-/* and the transport's operations */
+/* Operations of the transport, which take net->lock themselves. */
 uint64_t pair_route(struct msgep_ep *ep, const union dofi_addr *to, union dofi_addr *local);
 void pair_route_peer(struct msgep_domain *domain, uint64_t route, union dofi_addr *peer);
 uint64_t pair_route_of(struct msgep_ep *ep);

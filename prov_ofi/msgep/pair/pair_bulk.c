@@ -430,44 +430,56 @@ bool pair_bulk_recv(struct msgep_ep *ep, const struct iovec *iov, size_t n)
 
 /* ---------------------------------------------------------------- completion; net->lock held */
 
+/* Bytes of packets that have followed the data of a receive, which are subtracted from *len. */
+static uint32_t transfer_carried(const struct pair_transfer *t, uint64_t *len)
+{
+	uint32_t more;
+
+	if (t->op.kind != PAIR_OP_BULK_RECV || *len <= t->len || *len - t->len > PAIR_CARRY)
+		return 0;
+	more = (uint32_t)(*len - t->len);
+	*len = t->len;
+	return more;
+}
+
+static void bulk_completed_of(struct pair_conn *conn, struct pair_transfer *t, uint64_t len,
+			      int err, struct msgep_cq_direct *direct)
+{
+	struct msgep_ep *ep = conn->ep;
+	uint32_t n_carried = err ? 0 : transfer_carried(t, &len);
+	bool ok = true;
+
+	dofi_lock(&ep->lock);
+	ep->cq_direct = direct;
+	conn->dispatching = true;
+	if (t->op.kind == PAIR_OP_BULK_SEND)
+		transfer_end(conn, t);
+	else if (!err)
+		ok = msgep_bulk_done(ep, len);
+	if (!ok)
+		msgep_ep_fail(ep, "long data of another length than announced");
+	pair_unhold(conn, t->op.kind == PAIR_OP_BULK_SEND ? conn->n_out : pair_n_in(conn));
+	pair_carry_check(conn);
+	ep->cq_direct = NULL;
+	conn->dispatching = false;
+	dofi_unlock(&ep->lock);
+	if (n_carried && ok && t->bulk->conn && conn->pair)
+		pair_recv_carried(conn, t->carried, n_carried, direct);
+	pair_touch(conn);
+}
+
 void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t len, int err,
 			 struct msgep_cq_direct *direct)
 {
 	struct pair_bulk *bulk = t->bulk;
 	struct pair_conn *conn = bulk->conn;
-	uint32_t n_carried = 0;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
+	/* The endpoint may be closed by this; then the bulk has no connection any more. */
 	if (err)
 		bulk_down(bulk, err);
-	if (conn) {
-		struct msgep_ep *ep = conn->ep;
-		bool ok = true;
-
-		if (t->op.kind == PAIR_OP_BULK_RECV && !err && len > t->len &&
-		    len - t->len <= PAIR_CARRY) {
-			n_carried = (uint32_t)(len - t->len);
-			len = t->len;
-		}
-
-		dofi_lock(&ep->lock);
-		ep->cq_direct = direct;
-		conn->dispatching = true;
-		if (t->op.kind == PAIR_OP_BULK_SEND)
-			transfer_end(conn, t);
-		else if (!err)
-			ok = msgep_bulk_done(ep, len);
-		if (!ok)
-			msgep_ep_fail(ep, "long data of another length than announced");
-		pair_unhold(conn, t->op.kind == PAIR_OP_BULK_SEND ? conn->n_out : pair_n_in(conn));
-		pair_carry_check(conn);
-		ep->cq_direct = NULL;
-		conn->dispatching = false;
-		dofi_unlock(&ep->lock);
-		if (n_carried && ok && bulk->conn && conn->pair)
-			pair_recv_carried(conn, t->carried, n_carried, direct);
-		pair_touch(conn);
-	}
+	if (conn)
+		bulk_completed_of(conn, t, len, err, direct);
 	if (bulk->conn) {
 		dofi_list_remove(&bulk->link);
 		dofi_list_append(&net->bulks, &bulk->link);

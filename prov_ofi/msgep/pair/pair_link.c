@@ -17,7 +17,7 @@
 #include "msgep/cm/inbox.h"
 #include "msgep/pair/pair.h"
 
-/* A larger table would be absurd. */
+/* Limit of the table of pairs. */
 #define PAIRS_MAX (1u << 16)
 
 static void pair_close_ep(struct pair *pair)

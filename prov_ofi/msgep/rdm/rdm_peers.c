@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "msgep/rdm/rdm.h"
 
-/* Indexes have 32 bits in packets; a table of that size would be absurd. */
+/* Limit of the table of connections. */
 #define CONNS_MAX (1u << 20)
 
 static struct rdm_peer **rdm_peer_bucket(struct rdm_net *net, const uint8_t *name, size_t len)
