@@ -117,6 +117,8 @@ void check_ret(const char *file, int line, const char *call, DAT_RETURN got, DAT
 /* The name of the IA under test; the same over IPv6; the same for one thread at a time. */
 const char *ia_name(void);
 const char *ia6_name(void);
+/* Skips the case if that has no IPv6 address of its own. */
+void need_ipv6(void);
 bool fabric_is(const char *name);
 /* One of the traits of test/fabrics/fabrics.def. */
 bool fabric_has(const char *trait);

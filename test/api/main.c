@@ -43,6 +43,15 @@ const char *ia6_name(void)
 	return name6;
 }
 
+void need_ipv6(void)
+{
+	const char *domain = strstr(fabric->params6, "domain=");
+
+	if (!domain || !strchr(domain, ':'))
+		dt_skip("the parameters of the adapter for IPv6 (DAT_TEST_PARAMS6) name no IPv6 "
+			"address");
+}
+
 bool fabric_is(const char *name)
 {
 	return !strcmp(fabric->name, name);

@@ -327,6 +327,7 @@ TEST(attr, address_of_an_ipv6_ia_is_ipv6)
 {
 	struct node n;
 
+	need_ipv6();
 	node_open_name(&n, ia6_name());
 	ASSERT_EQ(n.attr.ia_address_ptr->sa_family, AF_INET6);
 	ASSERT(is_local(n.attr.ia_address_ptr));

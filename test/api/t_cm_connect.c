@@ -481,6 +481,7 @@ TEST(connect, over_ipv6)
 	DAT_EP_PARAM param;
 	struct pair p;
 
+	need_ipv6();
 	pair_open_name(&p, ia6_name());
 	pair_connect(&p);
 	OK(dat_ep_query(p.b.ep, DAT_EP_FIELD_ALL, &param));
@@ -500,6 +501,7 @@ TEST(connect, ipv6_nobody_listens_is_NON_PEER_REJECTED)
 	struct pair p;
 
 	set_no_connect_retry();
+	need_ipv6();
 	pair_open_name(&p, ia6_name());
 	OK(dat_psp_free(p.psp));
 	p.psp = NULL;

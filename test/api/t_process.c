@@ -152,6 +152,7 @@ TEST(process, exchange_of_messages_and_memory)
 
 TEST(process, exchange_over_ipv6)
 {
+	need_ipv6();
 	ia_to_use = ia6_name();
 	exchange_test();
 }
