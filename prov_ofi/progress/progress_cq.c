@@ -99,7 +99,7 @@ static void progress_sweep(struct dofi_ia *ia)
 	}
 }
 
-/* Looks which CQs consumers have read since the last look. Returns how often. */
+/* Determines which CQs consumers have read since the last look. Returns how often. */
 static uint32_t progress_count_calls(struct dofi_ia *ia)
 {
 	struct dofi_list *pos;
@@ -117,10 +117,9 @@ static uint32_t progress_count_calls(struct dofi_ia *ia)
 	return calls;
 }
 
-/* An event that consumers may handle themselves is a reason to grant the lease if they have called
- * before it, except that each lease that was not used makes the thread pass over twice as many
- * calls. A consumer that spins on memory makes a few for each event, and one that takes the
- * completions of a window as many as it has posted. */
+/* True if calls before an event gain no lease: each lease that was not used makes the thread pass
+ * over twice as many calls. A consumer that spins on memory makes a few for each event, and one
+ * that takes the completions of a window as many as it has posted. */
 static bool progress_passes_over(struct dofi_progress *p, uint32_t calls)
 {
 	p->passed += calls;
@@ -186,6 +185,8 @@ static void progress_continue_lease(struct dofi_ia *ia, uint32_t calls)
 	progress_sweep(ia);
 }
 
+/* The lease is continued, or ends, when the timer expires. It is granted for an event that
+ * consumers may handle themselves, if they have called before it. */
 void dofi_progress_look(struct dofi_ia *ia, unsigned int kinds)
 {
 	uint64_t now, period = dofi_progress_period(ia) / FIRST_PART;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends packets: collects them into messages, and sends one message at a time (hot).
+/* Sends packets, collected into messages. (hot)
  *
- * libfabric's tcp costs one system call per message, so packets of a burst share one. A packet that
- * no other precedes is sent at once.
+ * libfabric's tcp provider makes one system call per message, so the packets of a burst share one,
+ * except the first, which are sent at once.
  */
 #include <endian.h>
 #include <stdlib.h>
