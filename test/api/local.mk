@@ -43,6 +43,7 @@ test_api_common = \
 	test/api/t_sp.c \
 	test/api/t_cm_connect.c test/api/t_qos.c test/api/t_ports.c \
 	test/api/t_cm_grace.c \
+	test/api/t_cm_lost.c \
 	test/api/t_net.c \
 	test/api/t_interface.c \
 	test/api/t_cm_accept.c \
@@ -97,7 +98,7 @@ test_api_cppflags_20 = $(test_api_cppflags) -DDAT_TEST_API=20 -DDAT_TEST_VERSION
 	-DTEST_LIBDAT='"$(abs_top_builddir)/.libs/libdat2"' \
 	-DTEST_LOADER='"$(abs_top_builddir)/test/api/load-20"'
 
-# epoll_wait of t_look.c and clock_gettime of t_evd_clock.c must stand before the C library's.
+# epoll_wait of t_look.c, clock_gettime of t_evd_clock.c and rdma_get_cm_event of t_cm_lost.c must stand before the C library's.
 test_api_test_api_12_SOURCES = $(test_api_common)
 test_api_test_api_12_CPPFLAGS = $(test_api_cppflags_12)
 test_api_test_api_12_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic

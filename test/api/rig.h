@@ -161,6 +161,10 @@ static inline uintptr_t number_of(const DAT_EVENT *ev)
 	return (uintptr_t)ev->event_data.software_event_data.pointer;
 }
 
+/* What the progress threads of this process add to the time (t_evd_clock.c). */
+extern _Atomic unsigned int progress_ahead_s;
+bool is_progress_thread(void);
+
 /* Polls an empty queue until the progress thread leaves progress to the poller. */
 void poll_idle(DAT_EVD_HANDLE evd);
 
