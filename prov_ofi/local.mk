@@ -100,6 +100,7 @@ dofi_common_sources = \
 	prov_ofi/msgep/shm/shm_life.c \
 	prov_ofi/msgep/shm/shm_pull.c \
 	prov_ofi/msgep/shm/shm_ready.c prov_ofi/msgep/shm/shm.h \
+	prov_ofi/msgep/tcp_socks.c prov_ofi/msgep/tcp_socks.h \
 	prov_ofi/msgep/transport.h \
 	prov_ofi/msgep/wait.h \
 	prov_ofi/object/conn_id.c prov_ofi/object/conn_id.h \

@@ -103,7 +103,7 @@ fuzz_packets_code = \
 	prov_ofi/msgep/rdm/rdm_recv.c prov_ofi/msgep/rdm/rdm_large.c \
 	prov_ofi/msgep/rdm/rdm_packets.c prov_ofi/msgep/rdm/rdm_open.c \
 	prov_ofi/msgep/rdm/rdm_peers.c prov_ofi/msgep/rdm/rdm_probe.c \
-	prov_ofi/msgep/rdm/rdm_constrained.c
+	prov_ofi/msgep/rdm/rdm_constrained.c prov_ofi/msgep/tcp_socks.c
 test_fuzz_driver_packets_CPPFLAGS = $(test_fuzz_driver_cm_msg_CPPFLAGS)
 test_fuzz_driver_packets_LDFLAGS = -Wl,--wrap=clock_gettime
 test_fuzz_driver_packets_LDADD = prov_ofi/libdaplofi-common.la -lpthread
@@ -140,7 +140,8 @@ fuzz_pairs_code = \
 	prov_ofi/msgep/pair/pair_sock.c prov_ofi/msgep/object/post.c \
 	prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto_bulk.c \
 	prov_ofi/msgep/object/proto_ext.c prov_ofi/msgep/object/proto_read.c \
-	prov_ofi/msgep/object/proto_rx.c prov_ofi/msgep/object/srx.c
+	prov_ofi/msgep/object/proto_rx.c prov_ofi/msgep/object/srx.c \
+	prov_ofi/msgep/tcp_socks.c
 test_fuzz_driver_pairs_CPPFLAGS = $(test_fuzz_driver_cm_msg_CPPFLAGS)
 test_fuzz_driver_pairs_LDFLAGS = -Wl,--wrap=clock_gettime
 test_fuzz_driver_pairs_LDADD = prov_ofi/libdaplofi-common.la -lpthread

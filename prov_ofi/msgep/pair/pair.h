@@ -492,9 +492,6 @@ bool pair_sock_is_dead(int fd);
 void pair_sock_find_strays(const struct pair_listener *l, struct pair_strays *out);
 /* True if it still is one. */
 bool pair_sock_is_stray(const struct pair_stray *stray);
-/* QUIRK libfabric tcp: closing a listener leaks the socket of a connection whose request it has not
- * read. Called after the listener and all endpoints of the adapter have been closed. */
-void pair_sock_close_strays(const struct pair_listener *l);
 /* Shuts them down while the listener is open. Returns their number. */
 unsigned int pair_sock_end_strays(const struct pair_listener *l);
 

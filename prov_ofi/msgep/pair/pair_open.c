@@ -12,6 +12,7 @@
 #include "base/port_range.h"
 #include "fabric/fab_info.h"
 #include "msgep/pair/pair.h"
+#include "msgep/tcp_socks.h"
 #include "diag/diag.h"
 
 #define QUEUE 4096
@@ -215,7 +216,7 @@ static void pair_close_inner(struct pair_net *net)
 		fi_close(&net->listeners[i].pep->fid);
 	pair_free_all(net);
 	for (size_t i = 0; i < net->n_listeners; i++)
-		pair_sock_close_strays(&net->listeners[i]);
+		msgep_tcp_close_accepted(&net->listeners[i].addr);
 	free(net->listeners);
 	free(net->strays.at);
 	if (net->srx)

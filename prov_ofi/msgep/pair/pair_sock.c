@@ -19,6 +19,7 @@
 #include "base/param.h"
 #include "msgep/cm/cm.h"
 #include "msgep/pair/pair.h"
+#include "msgep/tcp_socks.h"
 
 /* A libfabric request is one segment: its first bytes arrive with all others. */
 #define REQUEST_US 2000
@@ -42,59 +43,15 @@ static bool is_between(int fd, const union dofi_addr *local, const union dofi_ad
 	return !getpeername(fd, &addr.sa, &len) && same_end(&addr, peer);
 }
 
-/* The next descriptor; -1: no more. */
-static int next_fd(DIR *dir)
-{
-	struct dirent *entry;
-
-	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(dir))
-			return atoi(entry->d_name);
-	return -1;
-}
-
 static int find(const union dofi_addr *local, const union dofi_addr *peer)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	int fd;
 
 	do {
-		fd = next_fd(dir);
+		fd = msgep_tcp_next_fd(dir);
 	} while (fd >= 0 && !is_between(fd, local, peer));
 	if (dir)
-		closedir(dir);
-	return fd;
-}
-
-/* True for the socket of that listener (listening), or for one that it has accepted. */
-static bool is_of(int fd, const struct pair_listener *l, bool listening)
-{
-	union dofi_addr addr;
-	socklen_t len = sizeof(addr);
-	int listens = 1, protocol = 0;
-
-	if (dofi_forkfd_is(fd) || getsockname(fd, &addr.sa, &len) ||
-	    (addr.sa.sa_family != AF_INET && addr.sa.sa_family != AF_INET6) ||
-	    dofi_addr_port(&addr.sa) != dofi_addr_port(&l->addr.sa) ||
-	    !(dofi_addr_is_any(&l->addr) || dofi_addr_same_host(&addr.sa, &l->addr.sa)))
-		return false;
-	/* Not a socket of the program that has the same port of UDP. */
-	len = sizeof(protocol);
-	if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) || protocol != IPPROTO_TCP)
-		return false;
-	len = sizeof(listens);
-	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) && listening == !!listens;
-}
-
-/* The next of them; -1: no more, and the directory is closed. */
-static int next_of(DIR *dir, const struct pair_listener *l, bool listening)
-{
-	int fd;
-
-	do {
-		fd = next_fd(dir);
-	} while (fd >= 0 && !is_of(fd, l, listening));
-	if (fd < 0 && dir)
 		closedir(dir);
 	return fd;
 }
@@ -106,7 +63,7 @@ bool pair_sock_limit_listener(const struct pair_listener *l)
 	bool limited = false;
 	int fd;
 
-	while ((fd = next_of(dir, l, true)) >= 0)
+	while ((fd = msgep_tcp_next(dir, &l->addr, true)) >= 0)
 		limited |= !setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	return limited;
 }
@@ -117,7 +74,7 @@ unsigned int pair_sock_end_strays(const struct pair_listener *l)
 	unsigned int ended = 0;
 	int fd;
 
-	while ((fd = next_of(dir, l, false)) >= 0)
+	while ((fd = msgep_tcp_next(dir, &l->addr, false)) >= 0)
 		ended += !shutdown(fd, SHUT_RDWR);
 	return ended;
 }
@@ -136,20 +93,10 @@ void pair_sock_find_strays(const struct pair_listener *l, struct pair_strays *ou
 	struct stat st;
 	int fd;
 
-	while ((fd = next_of(dir, l, false)) >= 0)
+	while ((fd = msgep_tcp_next(dir, &l->addr, false)) >= 0)
 		if (!fstat(fd, &st) &&
 		    DOFI_TABLE_RESERVE(out->at, out->capacity, out->n + 1, 64, UINT32_MAX))
 			out->at[out->n++] = (struct pair_stray){ fd, st.st_ino, false };
-}
-
-void pair_sock_close_strays(const struct pair_listener *l)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int fd;
-
-	/* Accepted, and not taken over. */
-	while ((fd = next_of(dir, l, false)) >= 0)
-		close(fd);
 }
 
 int pair_sock_claim(struct fid_ep *ep, uint8_t dscp)

@@ -15,6 +15,7 @@
 #include "fabric/fab_info.h"
 #include "fabric/fab_lib.h"
 #include "msgep/rdm/rdm.h"
+#include "msgep/tcp_socks.h"
 #include "diag/diag.h"
 
 /* Longest tick alongside a descriptor that may miss an arrival, see rdm_open_cq. */
@@ -321,14 +322,31 @@ static int rdm_open_inner(struct rdm_net *net, const char **what)
 	return fi_getname(&net->ep->fid, net->name, &net->name_len);
 }
 
+/* Over tcp the name of an endpoint is the address of its listener (msgep/tcp_socks.h). */
+static void rdm_close_accepted(const struct rdm_net *net)
+{
+	const struct fi_info *info = net->inner.info;
+	union dofi_addr addr;
+
+	if (!strstr(info->fabric_attr->prov_name, "tcp") || net->name_len > sizeof(addr) ||
+	    (info->addr_format != FI_SOCKADDR_IN && info->addr_format != FI_SOCKADDR_IN6))
+		return;
+	memset(&addr, 0, sizeof(addr));
+	memcpy(&addr, net->name, net->name_len);
+	if (dofi_addr_port(&addr.sa))
+		msgep_tcp_close_accepted(&addr);
+}
+
 /* QUIRK libfabric rxm: closing an endpoint after its queue, or a domain with regions left, crashes
  * (seen in 1.17). */
 static void rdm_close_inner(struct rdm_net *net)
 {
 	if (net->timer_fd >= 0)
 		dofi_forkfd_close(net->timer_fd);
-	if (net->ep)
+	if (net->ep) {
 		fi_close(&net->ep->fid);
+		rdm_close_accepted(net);
+	}
 	rdm_packets_close_mrs(net);
 	if (net->av)
 		fi_close(&net->av->fid);
