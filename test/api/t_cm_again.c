@@ -243,6 +243,39 @@ TEST(again, a_request_comes_to_an_IA_without_endpoints)
 	node_close(&n);
 }
 
+/* The client's next messages, and over tcp its first connection to the adapter, find it closing. */
+TEST(again, an_adapter_is_closed_right_after_it_has_accepted)
+{
+	struct node n, to;
+
+	node_open(&n);
+	for (int i = 0; i < 8; i++) {
+		struct side a, b;
+		DAT_CONN_QUAL qual;
+		DAT_PSP_HANDLE psp;
+		DAT_EVD_HANDLE evd;
+		DAT_CR_HANDLE cr;
+		DAT_EVENT ev;
+
+		node_open(&to);
+		evd = evd_make(&to, 8, DAT_EVD_CR_FLAG);
+		OK(dat_psp_create_any(to.ia, &qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+		side_make(&a, &n, NULL);
+		side_make(&b, &to, NULL);
+		OK(connect_to(a.ep, to.attr.ia_address_ptr, qual));
+		cr = EV_CR(evd, psp, qual);
+		OK(dat_cr_accept(cr, b.ep, 0, NULL));
+		node_abort(&to);
+		EV_NEXT(a.conn, &ev);
+		if (ev.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+			EV_NEXT(a.conn, &ev);
+		ASSERT(ev.event_number != DAT_CONNECTION_EVENT_ESTABLISHED);
+		ASSERT_EQ(side_state(&a), DAT_EP_STATE_DISCONNECTED);
+		side_free(&a);
+	}
+	node_close(&n);
+}
+
 /* ---------------------------------------------------------------- bursts */
 
 #define BURST 100

@@ -269,8 +269,12 @@ static struct msgep_item *inbox_new_spare(uint16_t room)
 
 int msgep_inbox_spare(struct msgep_domain *domain)
 {
-	struct msgep_item *item = inbox_new_spare(ROOM_END);
+	struct msgep_item *item;
 
+	/* Being closed: no message is put into it any more. */
+	if (!inbox_of(domain))
+		return 0;
+	item = inbox_new_spare(ROOM_END);
 	if (!item)
 		return -FI_ENOMEM;
 	msgep_inbox_free(domain, item);
