@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/counters.h"
 #include "base/counter_file.h"
 #include "base/env.h"
+#include "base/file_size.h"
 #include "base/log.h"
 #include "base/param.h"
 
@@ -77,13 +77,10 @@ static bool file_dir_is_mine(const char *dir)
  * at an increment. */
 static int file_extend(int fd, off_t at, off_t bytes)
 {
-	struct rlimit limit;
+	int ret = dofi_file_resize(fd, at + bytes);
 
-	if (getrlimit(RLIMIT_FSIZE, &limit) ||
-	    (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < (rlim_t)(at + bytes)))
-		return -EFBIG;
-	if (ftruncate(fd, at + bytes))
-		return -errno;
+	if (ret)
+		return ret;
 	return fallocate(fd, 0, at, bytes) ? -errno : 0;
 }
 

@@ -2,6 +2,8 @@
 /* Two processes: data in both directions, polled memory, targets that make no call. */
 #include "rig.h"
 
+#include <sys/resource.h>
+
 /* What one process sends to the other about itself. */
 struct card {
 	DAT_CONN_QUAL qual;
@@ -493,4 +495,32 @@ TEST(process, stopped_peer_makes_the_connect_time_out)
 	side_free(&s);
 	node_close(&n);
 	dt_peer_finish(&peer);
+}
+
+/* Memory that processes share is a file, and the kernel ends a program that exceeds its limit. */
+TEST(process, limit_of_the_size_of_files_does_not_end_the_program)
+{
+	struct rlimit old, limit;
+	struct pair p;
+
+	ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+	limit = old;
+	limit.rlim_cur = 0;
+	pair_open(&p);
+	ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	OK(connect_to(p.a.ep, p.node.attr.ia_address_ptr, p.qual));
+	if (fabric_is("shm") || fabric_is("tcp+shm") || fabric_is("rxm+shm")) {
+		EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
+	} else {
+		OK(dat_cr_accept(EV_CR(p.cr_evd, p.psp, p.qual), p.b.ep, 0, NULL));
+		EV_CONN(p.b.conn, ESTABLISHED, p.b.ep);
+		EV_CONN(p.a.conn, ESTABLISHED, p.a.ep);
+	}
+	/* Files can be written again, and connections made. */
+	ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
+	if (side_state(&p.a) == DAT_EP_STATE_DISCONNECTED) {
+		OK(dat_ep_reset(p.a.ep));
+		pair_connect(&p);
+	}
+	pair_close(&p);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/be_bytes.h"
+#include "base/file_size.h"
 #include "base/forkfd.h"
 #include "base/param.h"
 #include "msgep/cm/cm.h"
@@ -76,18 +77,17 @@ static int shm_map(struct msgep_ep *ep, int fd, uint32_t size, bool active)
 
 static int shm_make_memory(uint32_t size)
 {
-	int fd = dofi_forkfd(memfd_create("dat-ofi", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	int fd = dofi_forkfd(memfd_create("dat-ofi", MFD_CLOEXEC | MFD_ALLOW_SEALING)), ret;
 
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, (off_t)shm_map_len(size)) ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
-		int ret = -errno;
-
-		dofi_forkfd_close(fd);
-		return ret;
-	}
-	return fd;
+	ret = dofi_file_resize(fd, (off_t)shm_map_len(size));
+	if (!ret && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		ret = -errno;
+	if (!ret)
+		return fd;
+	dofi_forkfd_close(fd);
+	return ret;
 }
 
 int shm_get_params(struct msgep_ep *ep, bool active, struct msgep_params *out)

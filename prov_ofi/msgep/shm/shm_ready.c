@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_size.h"
 #include "base/forkfd.h"
 #include "msgep/cm/cm.h"
 #include "msgep/ready.h"
@@ -153,7 +154,7 @@ static bool ready_make_memory(struct msgep_ready *r)
 	if (r->map)
 		return true;
 	r->fd = dofi_forkfd(memfd_create("dat-ofi", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-	if (r->fd >= 0 && !ftruncate(r->fd, (off_t)READY_LEN) &&
+	if (r->fd >= 0 && !dofi_file_resize(r->fd, (off_t)READY_LEN) &&
 	    !fcntl(r->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) &&
 	    !ready_set_map(r, r->fd))
 		return true;
