@@ -80,6 +80,7 @@ dofi_common_sources = \
 	prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair.h \
 	prov_ofi/msgep/pair/pair_bulk.c \
 	prov_ofi/msgep/pair/pair_carry.c \
+	prov_ofi/msgep/pair/pair_unsolicited.c \
 	prov_ofi/msgep/pair/pair_cm.c \
 	prov_ofi/msgep/pair/pair_link.c \
 	prov_ofi/msgep/pair/pair_open.c \

@@ -41,6 +41,9 @@
  *   MSGEP_GO     answers   value: number of a transfer for which memory has been posted; key: 1 if
  *                          announcements may follow its data (pair_carry.c), else 0
  *
+ * With UNSOLICITED the data follows at once, and there is no GO: only while the sender awaits no
+ * other GO.
+ *
  * After a refusal, and after a message longer than its receive, all further frames of the channel
  * are dropped: the connection is about to end.
  */
@@ -64,7 +67,10 @@ enum {
 	MSGEP_GO,
 };
 
-enum { MSGEP_FIRST = 1, MSGEP_LAST = 2, MSGEP_HAS_DATA = 4, MSGEP_PULL = 8, MSGEP_WANTS_ACK = 16 };
+/* clang-format off */
+enum { MSGEP_FIRST = 1, MSGEP_LAST = 2, MSGEP_HAS_DATA = 4, MSGEP_PULL = 8, MSGEP_WANTS_ACK = 16,
+       MSGEP_UNSOLICITED = 32 };
+/* clang-format on */
 
 struct msgep_segment {
 	uint64_t addr, len;

@@ -316,7 +316,12 @@ struct msgep_bulk_queue {
 	struct msgep_bulk *ring;
 	uint32_t capacity, head, granted, tail;
 	uint32_t requests; /* all but reads */
+	bool unwanted;     /* data of dropped requests is arriving */
 };
+
+/* How long data is sent in bulk: not now, but in frames; when the peer has sent GO; or at once,
+ * unsolicited. */
+enum msgep_bulk_mode { MSGEP_BULK_NOT, MSGEP_BULK_AFTER_GO, MSGEP_BULK_AT_ONCE };
 
 /* An endpoint reports the outcome of its connection attempt and the end of its connection. Neither
  * may be lost for lack of memory, so both events are allocated before the attempt: first that of

@@ -179,14 +179,17 @@ struct msgep_transport {
 	/* Size from which on it is used now; SIZE_MAX: not yet, or never. NULL: all of these are
 	 * not supported. */
 	size_t (*bulk_from)(struct msgep_ep *ep);
+	/* How data of that kind of frame would be sent now; requests: the frame has been
+	 * reserved. */
+	enum msgep_bulk_mode (*bulk_mode)(struct msgep_ep *ep, uint8_t kind);
 	/* Announces a transfer from that memory; mr: its region, which has been held, or NULL.
 	 * False: too many are in progress; the endpoint is processed again when one completes. */
 	bool (*bulk_send)(struct msgep_ep *ep, const struct iovec *iov, size_t n,
 			  struct msgep_mr *mr, uint64_t *id);
 	/* The same as reserve, for the frame that announces a transfer. */
 	struct msgep_frame *(*bulk_reserve)(struct msgep_ep *ep, size_t want, size_t *space);
-	/* The peer sent GO; room: announcements may follow the data. False: there is no such
-	 * transfer. */
+	/* The peer sent GO, or, after the announcement, none is needed; room: announcements may
+	 * follow the data. False: there is no such transfer. */
 	bool (*bulk_go)(struct msgep_ep *ep, uint64_t id, bool room);
 	/* Posts memory for the next transfer, and room for announcements if there are less than
 	 * MSGEP_IOV_INLINE segments; msgep_bulk_done is called on its completion. */

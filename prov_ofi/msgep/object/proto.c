@@ -201,6 +201,7 @@ static bool proto_push_bulk(struct msgep_ep *ep, struct msgep_tx *tx)
 	struct iovec part[MSGEP_IOV_INLINE];
 	struct msgep_segment segment;
 	struct msgep_frame *f;
+	bool at_once;
 
 	if (left <= TAIL)
 		return proto_push_frame(ep, tx);
@@ -211,6 +212,7 @@ static bool proto_push_bulk(struct msgep_ep *ep, struct msgep_tx *tx)
 		msgep_unreserve(ep);
 		return false;
 	}
+	at_once = ep->transport->bulk_mode(ep, tx->kind) == MSGEP_BULK_AT_ONCE;
 	part_len = proto_next_part(tx, &tail);
 	n = msgep_iov_peek(msgep_tx_iov(tx), part, part_len - tail);
 	if (!ep->transport->bulk_send(ep, part, n, NULL, &segment.addr)) {
@@ -222,12 +224,15 @@ static bool proto_push_bulk(struct msgep_ep *ep, struct msgep_tx *tx)
 	memcpy(msgep_payload(f), &segment, sizeof(segment));
 	msgep_iov_gather((char *)msgep_payload(f) + sizeof(segment), msgep_tx_iov(tx), tail);
 	proto_head_of(f, tx, (uint32_t)(sizeof(segment) + tail),
-		      (uint8_t)(MSGEP_PULL | (tx->done ? 0 : MSGEP_FIRST) |
+		      (uint8_t)(MSGEP_PULL | (at_once ? MSGEP_UNSOLICITED : 0) |
+				(tx->done ? 0 : MSGEP_FIRST) |
 				(part_len == left ? MSGEP_LAST | MSGEP_WANTS_ACK : 0)));
 	f->segments = 1;
 	ep->transport->commit(ep, MSGEP_REQ, f);
 	ep->frames++;
 	tx->done += part_len;
+	if (at_once)
+		ep->transport->bulk_go(ep, segment.addr, false);
 	return true;
 }
 

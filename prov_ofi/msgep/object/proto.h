@@ -120,7 +120,11 @@ bool msgep_bulk_message(struct msgep_ep *ep, const struct msgep_frame *f,
 /* Caller holds mr_lock for reading. */
 bool msgep_bulk_write(struct msgep_ep *ep, const struct msgep_frame *f,
 		      const struct msgep_frame_data *p, struct iovec to);
-bool msgep_bulk_read(struct msgep_ep *ep, struct msgep_tx *tx, const struct msgep_frame_data *p);
+bool msgep_bulk_read(struct msgep_ep *ep, struct msgep_tx *tx, const struct msgep_frame *f,
+		     const struct msgep_frame_data *p);
+/* The data of a request that has been dropped is arriving, and is not received: ends the transfers,
+ * once those of earlier requests have completed. */
+void msgep_bulk_drop(struct msgep_ep *ep);
 /* True if the request may be processed; false: it waits for a transfer. */
 bool msgep_bulk_may_process(const struct msgep_ep *ep, const struct msgep_frame *f);
 bool msgep_push_gos(struct msgep_ep *ep);

@@ -4,7 +4,9 @@
  * A frame with PULL announces it: one segment, whose address is the sender's number of the
  * transfer. The receiver finds the memory (a receive, the target of a write, the destination of a
  * read), posts it on the bulk endpoint, and answers GO with that number; the sender then sends. GOs
- * are sent in the order in which the memory is posted, so a transfer needs no header. Requests
+ * are sent in the order in which the memory is posted, so a transfer needs no header. Where nothing
+ * that the peer's program does can delay it, and no GO is outstanding, the data of writes and reads
+ * is sent with its announcement: it waits in the socket until its memory is posted. Requests
  * after a transfer wait until it is complete, reads too: they get what it has written. Further
  * transfers are posted meanwhile. If one of these is refused, that is reported after those before
  * it have completed.
@@ -64,13 +66,17 @@ static struct msgep_bounce *bulk_bounce(struct iovec *part, size_t n, uint64_t l
 }
 
 /* Posts the memory and adds the transfer to the queue. */
-static bool bulk_post(struct msgep_ep *ep, struct iovec *to, const struct msgep_frame_data *p,
-		      struct msgep_bulk what)
+static bool bulk_post(struct msgep_ep *ep, struct iovec *to, const struct msgep_frame *f,
+		      const struct msgep_frame_data *p, struct msgep_bulk what)
 {
+	bool unsolicited = f->flags & MSGEP_UNSOLICITED;
 	struct msgep_bulk *b = bulk_next(ep);
 	struct iovec part[MSGEP_IOV_MAX];
 	size_t n;
 
+	/* Its data would not be the next to arrive. */
+	if (unsolicited && ep->bulk.granted != ep->bulk.tail)
+		return false;
 	if (!b)
 		return false;
 	n = msgep_iov_truncate(to, part, p->list[0].len);
@@ -90,6 +96,7 @@ static bool bulk_post(struct msgep_ep *ep, struct iovec *to, const struct msgep_
 	what.room = n < MSGEP_IOV_INLINE;
 	*b = what;
 	ep->bulk.tail++;
+	ep->bulk.granted += unsolicited;
 	ep->bulk.requests += what.kind != MSGEP_READ;
 	return true;
 }
@@ -98,7 +105,7 @@ bool msgep_bulk_message(struct msgep_ep *ep, const struct msgep_frame *f,
 			const struct msgep_frame_data *p)
 {
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	return !p->rest_len && bulk_post(ep, msgep_recv_iov(&ep->cur), p,
+	return !p->rest_len && bulk_post(ep, msgep_recv_iov(&ep->cur), f, p,
 					 (struct msgep_bulk){ .kind = MSGEP_MSG,
 							      .last = f->flags & MSGEP_LAST,
 							      .has_data = ep->has_data,
@@ -119,18 +126,19 @@ bool msgep_bulk_write(struct msgep_ep *ep, const struct msgep_frame *f,
 	what.tail_to = (char *)to.iov_base + p->list[0].len;
 	memcpy(what.tail, p->rest, p->rest_len);
 	what.mr = msgep_mr_hold(ep->domain, ep->key);
-	if (bulk_post(ep, &to, p, what))
+	if (bulk_post(ep, &to, f, p, what))
 		return true;
 	atomic_fetch_sub(&what.mr->transfers, 1);
 	return false;
 }
 
-bool msgep_bulk_read(struct msgep_ep *ep, struct msgep_tx *tx, const struct msgep_frame_data *p)
+bool msgep_bulk_read(struct msgep_ep *ep, struct msgep_tx *tx, const struct msgep_frame *f,
+		     const struct msgep_frame_data *p)
 {
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	tx->transfers++;
 	return !p->rest_len &&
-	       bulk_post(ep, msgep_tx_iov(tx), p, (struct msgep_bulk){ .kind = MSGEP_READ });
+	       bulk_post(ep, msgep_tx_iov(tx), f, p, (struct msgep_bulk){ .kind = MSGEP_READ });
 }
 
 /* Sends GO for what has been posted. False: no space. */
@@ -234,7 +242,17 @@ bool msgep_bulk_done(struct msgep_ep *ep, uint64_t len)
 		msgep_read_arrived(ep);
 	ep->bulk.requests -= b->kind != MSGEP_READ;
 	ep->bulk.head++;
+	if (ep->bulk.unwanted)
+		msgep_bulk_drop(ep);
 	return true;
+}
+
+void msgep_bulk_drop(struct msgep_ep *ep)
+{
+	DOFI_ASSERT_LOCKED(&ep->lock);
+	ep->bulk.unwanted = ep->bulk.requests;
+	if (!ep->bulk.unwanted)
+		ep->transport->bulk_stop(ep);
 }
 
 bool msgep_bulk_forget(struct msgep_ep *ep, const struct msgep_mr *mr)

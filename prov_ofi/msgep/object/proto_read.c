@@ -133,10 +133,16 @@ static size_t read_fill(struct msgep_ep *ep, struct msgep_target_read *s, void *
 static bool read_push_data(struct msgep_ep *ep, struct msgep_target_read *s)
 {
 	size_t left = s->refused ? 0 : s->total - s->done, space, part, len = 0;
-	struct msgep_frame *f = ep->transport->reserve(
-		ep, MSGEP_ANS, s->pulled && left ? sizeof(struct msgep_segment) : left, &space);
+	enum msgep_bulk_mode mode = s->pulled && ep->transport->bulk_mode
+					    ? ep->transport->bulk_mode(ep, MSGEP_DATA)
+					    : MSGEP_BULK_AFTER_GO;
 	uint8_t flags = s->done ? 0 : MSGEP_FIRST;
+	struct msgep_segment segment;
+	struct msgep_frame *f;
 
+	s->pulled = s->pulled && mode != MSGEP_BULK_NOT;
+	f = ep->transport->reserve(ep, MSGEP_ANS,
+				   s->pulled && left ? sizeof(struct msgep_segment) : left, &space);
 	if (!f)
 		return false;
 	/* A frame at the end of a ring may be too short even for one segment. */
@@ -151,8 +157,10 @@ static bool read_push_data(struct msgep_ep *ep, struct msgep_target_read *s)
 		msgep_unreserve(ep);
 		return false;
 	}
-	if (s->pulled && !s->refused)
-		flags |= MSGEP_PULL;
+	if (s->pulled && !s->refused) {
+		memcpy(&segment, msgep_payload(f), sizeof(segment));
+		flags |= MSGEP_PULL | (mode == MSGEP_BULK_AT_ONCE ? MSGEP_UNSOLICITED : 0);
+	}
 	*f = (struct msgep_frame){ .mark = f->mark,
 				   .len = (uint32_t)len,
 				   .kind = MSGEP_DATA,
@@ -164,6 +172,8 @@ static bool read_push_data(struct msgep_ep *ep, struct msgep_target_read *s)
 	if (s->refused || s->done == s->total)
 		f->flags |= MSGEP_LAST;
 	ep->transport->commit(ep, MSGEP_ANS, f);
+	if (flags & MSGEP_UNSOLICITED)
+		ep->transport->bulk_go(ep, segment.addr, false);
 	return true;
 }
 
@@ -266,7 +276,7 @@ void msgep_recv_data(struct msgep_ep *ep, const struct msgep_frame *f, const voi
 		msgep_ep_fail(ep, "data that was not requested");
 		return;
 	}
-	if (bulk && !msgep_bulk_read(ep, tx, &p)) {
+	if (bulk && !msgep_bulk_read(ep, tx, f, &p)) {
 		msgep_ep_fail(ep, "a transfer that cannot be received");
 		return;
 	}

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "base/error_text.h"
+#include "base/inline.h"
 #include "base/log.h"
 #include "msgep/peer_memory.h"
 #include "msgep/iov.h"
@@ -352,6 +353,9 @@ static unsigned int proto_recv_requests(struct msgep_ep *ep)
 		msgep_complete_due(ep);
 		if (!ep->refused && !proto_recv_request(ep, f, payload))
 			break;
+		if (DOFI_UNLIKELY(ep->refused) && (f->flags & MSGEP_UNSOLICITED) &&
+		    ep->transport->bulk_stop)
+			msgep_bulk_drop(ep);
 		if (f->len >= LARGE)
 			ep->cma_bytes += f->len;
 		ep->transport->release(ep, MSGEP_REQ);

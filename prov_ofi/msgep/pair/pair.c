@@ -366,6 +366,7 @@ const struct msgep_transport msgep_transport_pair = {
 	.quiet = pair_quiet,
 	.touch = pair_touch_ep,
 	.bulk_from = pair_bulk_from,
+	.bulk_mode = pair_bulk_mode,
 	.bulk_send = pair_bulk_send,
 	.bulk_reserve = pair_carry_reserve,
 	.bulk_go = pair_bulk_go,

@@ -46,13 +46,14 @@
  * it, and when half of a window is owed.
  *
  * On a bulk endpoint, announcements of the same connection may follow the data of a transfer if its
- * GO permits it: packets without counts, PAIR_CARRY bytes at most (pair_carry.c).
+ * GO permits it: packets without counts, PAIR_CARRY bytes at most (pair_carry.c). Data may be sent
+ * without GO (pair_unsolicited.c).
  *
  * The DAT connection's handshake (cm_msg.h) comes first. It exchanges the connection parameters
  * (adapters, windows and indexes), and the passive side grants a token, without which its listener
  * rejects libfabric connections. Connection parameters, numbers big-endian:
  *
- *   byte  0  u8   version, 6
+ *   byte  0  u8   version, 7
  *         1  u8   zero
  *         2  u16  port of the adapter's listener at the address that received the request
  *         4  u32  window
@@ -64,7 +65,7 @@
  * The data of fi_connect and fi_accept, numbers big-endian:
  *
  *   byte  0  u32  PAIR_MAGIC
- *         4  u32  version, 6
+ *         4  u32  version, 7
  *         8  u32  index of the pair at the sender, u32 zero
  *        16  u64  key: identifies messages to the sender
  *        24  u8[16]  the sender's random name
@@ -82,7 +83,7 @@
 #include "msgep/inner.h"
 #include "msgep/msgep.h"
 
-#define PAIR_VERSION 6
+#define PAIR_VERSION 7
 #define PAIR_MAGIC 0x44415450u /* "DATP" */
 #define PAIR_NAME 16
 #define PAIR_PARAMS 48
@@ -122,6 +123,10 @@ _Static_assert(PAIR_PACKETS < 256 && PAIR_WINDOW / PAIR_UNIT < 65536, "they fit 
 #define PAIR_BULK_IDLE_NS 10000000
 #define PAIR_BULK_NEXT_NS 1000000
 #define PAIR_TRANSFERS 16
+/* While fewer are in progress, and were when the last PAIR_TRANSFERS were announced, the data of
+ * writes and reads is sent unsolicited: its latency is what counts then. With more, GO costs no
+ * time, and an announcement that other data carries costs no message. */
+#define PAIR_UNSOLICITED 4
 /* While more other transfers than that have been announced and not sent, announcements wait to be
  * carried by one of them (pair_carry.c), and a poll sends at most PAIR_KEPT transfers. */
 #define PAIR_CARRIERS 6
@@ -321,6 +326,13 @@ struct pair_conn {
 	uint64_t wanted_at;    /* when the peer was sent a request for a token;
 				* net->lock */
 	struct pair_path by_pair, by_bulk;
+	/* Requests whose data was sent unsolicited. Up to `clear`, counted like `sent`, requests
+	 * are writes, or had been consumed when these were sent: the peer's program cannot delay
+	 * them. */
+	struct pair_path unsolicited;
+	uint32_t clear;
+	uint32_t n_awaiting;   /* transfers whose GO has not arrived */
+	uint8_t deep;          /* announcements left until some may be unsolicited again */
 	struct dofi_list keep; /* net->kept; net->leaf */
 	uint64_t next_out;
 	struct pair_transfer *out[PAIR_TRANSFERS];
@@ -594,6 +606,8 @@ void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t
 void pair_transfers_free(struct pair_net *net);
 
 /* pair_carry.c. Caller holds ep->lock. */
+/* True if the peer has consumed all requests that took this path. */
+bool pair_path_is_consumed(struct pair_conn *conn, struct pair_path *path);
 /* Space for an announcement. */
 struct msgep_frame *pair_carry_reserve(struct msgep_ep *ep, size_t want, size_t *space);
 /* It has been written. */
@@ -606,6 +620,22 @@ bool pair_carry_passed(struct pair_conn *conn);
 void pair_carry_check(struct pair_conn *conn);
 /* The connection ends: what has been collected is not sent. */
 void pair_carry_drop(struct pair_conn *conn);
+
+/* pair_unsolicited.c. Caller holds ep->lock. */
+/* The transport's operation. */
+enum msgep_bulk_mode pair_bulk_mode(struct msgep_ep *ep, uint8_t kind);
+/* A packet of a write follows the requests that have been sent. */
+void pair_note_write(struct pair_conn *conn, uint32_t size, bool unsolicited);
+/* True if the peer has posted memory for all unsolicited requests. */
+static inline bool pair_is_solicited(struct pair_conn *conn)
+{
+	return pair_path_is_consumed(conn, &conn->unsolicited);
+}
+/* True if long data has an endpoint now. */
+static inline bool pair_has_bulk(const struct pair_conn *conn)
+{
+	return conn->bulk && conn->bulk->state == PAIR_UP && conn->bulk->leave == BULK_KEPT;
+}
 
 /* pair_share.c */
 /* A long request has no bulk endpoint; the next poll requests one. Caller holds ep->lock. */

@@ -131,7 +131,7 @@ static uint32_t bulk_set_state(struct pair_bulk *bulk, enum pair_state state)
 	}
 	dofi_lock(&conn->ep->lock);
 	bulk->state = state;
-	outstanding = atomic_load(&bulk->users) - 1 + conn->n_out;
+	outstanding = atomic_load(&bulk->users) - 1 + conn->n_out + !pair_is_solicited(conn);
 	dofi_unlock(&conn->ep->lock);
 	return outstanding;
 }
@@ -240,11 +240,7 @@ size_t pair_bulk_from(struct msgep_ep *ep)
 	struct pair_conn *conn = ep->w.pair;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (!conn)
-		return SIZE_MAX;
-	if (conn->bulk && conn->bulk->state == PAIR_UP && conn->bulk->leave == BULK_KEPT)
-		return PAIR_BULK_FROM;
-	return SIZE_MAX;
+	return conn && pair_has_bulk(conn) ? PAIR_BULK_FROM : SIZE_MAX;
 }
 
 bool pair_bulk_send(struct msgep_ep *ep, const struct iovec *iov, size_t n, struct msgep_mr *mr,
@@ -269,6 +265,7 @@ bool pair_bulk_send(struct msgep_ep *ep, const struct iovec *iov, size_t n, stru
 	memcpy(t->iov, iov, n * sizeof(*iov));
 	*slot = t;
 	conn->n_out++;
+	conn->n_awaiting++;
 	*id = t->id;
 	return true;
 }
@@ -376,6 +373,7 @@ bool pair_bulk_go(struct msgep_ep *ep, uint64_t id, bool room)
 	if (!t || t->id != id || t->going || !bulk || bulk->state != PAIR_UP)
 		return false;
 	t->going = true;
+	conn->n_awaiting--;
 	t->room = room;
 	bulk->kept[bulk->kept_tail++ % PAIR_TRANSFERS] = t;
 	/* The data of a read has a region; the program of its sender does not post for it. */
@@ -502,6 +500,7 @@ void pair_bulk_drop(struct pair_conn *conn)
 
 		if (!t)
 			continue;
+		conn->n_awaiting -= !t->going;
 		transfer_end(conn, t);
 		/* libfabric returns those that it had. */
 		if (!t->bulk)

@@ -16,8 +16,7 @@
 
 #include "msgep/pair/pair.h"
 
-/* True if the peer has consumed all requests that took this path. */
-static bool carry_is_consumed(struct pair_conn *conn, struct pair_path *path)
+bool pair_path_is_consumed(struct pair_conn *conn, struct pair_path *path)
 {
 	if (path->used && (int32_t)(atomic_load(&conn->granted[MSGEP_REQ]) - path->end) >= 0)
 		path->used = false;
@@ -36,7 +35,7 @@ bool pair_carry_passed(struct pair_conn *conn)
 	struct pair_carry *carry = carry_of(conn);
 
 	DOFI_ASSERT_LOCKED(&conn->ep->lock);
-	if (!carry_is_consumed(conn, &conn->by_bulk))
+	if (!pair_path_is_consumed(conn, &conn->by_bulk))
 		return false;
 	if (!carry)
 		return true;
@@ -57,7 +56,7 @@ struct msgep_frame *pair_carry_reserve(struct msgep_ep *ep, size_t want, size_t 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!carry || bulk->state != PAIR_UP || conn->broken || !conn->pair ||
 	    (conn->n_out - carry->packets <= PAIR_CARRIERS &&
-	     carry_is_consumed(conn, &conn->by_bulk)))
+	     pair_path_is_consumed(conn, &conn->by_bulk)))
 		return pair_reserve(ep, MSGEP_REQ, want, space);
 	/* The connection is processed again when a transfer has been sent. */
 	if (carry->len + size > PAIR_CARRY || pair_credits(conn, MSGEP_REQ) < size)
@@ -79,7 +78,7 @@ bool pair_carry_take(struct pair_conn *conn, struct pair_transfer *t, struct iov
 	struct pair_carry *carry = carry_of(conn);
 
 	DOFI_ASSERT_LOCKED(&conn->ep->lock);
-	if (!carry || !carry_is_consumed(conn, &conn->by_pair))
+	if (!carry || !pair_path_is_consumed(conn, &conn->by_pair))
 		return false;
 	memcpy(t->carried, carry->data, carry->len);
 	*iov = (struct iovec){ t->carried, carry->len };

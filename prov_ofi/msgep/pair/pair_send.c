@@ -397,6 +397,8 @@ static enum pair_need pair_need_of(const struct pair_conn *conn, const struct ms
 	bool held = conn->pair->held, ack = f->kind == MSGEP_ACK;
 	uint32_t n = 0;
 
+	if (f->flags & MSGEP_UNSOLICITED)
+		return PAIR_URGENT;
 	/* An acknowledgement with a key is a refusal. */
 	if (f->kind == MSGEP_GO || (ack && !f->key) ||
 	    (f->kind == MSGEP_READ && f->flags & MSGEP_PULL))
@@ -492,12 +494,15 @@ void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 	struct pair_conn *conn = ep->w.pair;
 	struct pair *pair = conn->pair;
 	uint32_t size = HDR + pair_padded(f->len);
+	bool unsolicited = f->flags & MSGEP_UNSOLICITED;
 	enum pair_need need;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	/* Prevents disclosing earlier contents of the buffer. */
 	if (f->len % 8)
 		memset((uint8_t *)(f + 1) + f->len, 0, size - HDR - f->len);
+	if (f->kind == MSGEP_WRITE)
+		pair_note_write(conn, size, unsolicited);
 	conn->sent[channel] += size;
 	conn->packets += channel == MSGEP_REQ;
 	if (conn->reserved_carry) {
@@ -516,7 +521,8 @@ void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 	pair_set_need(pair, need);
 	if (!conn->dispatching)
 		pair_note_reply(pair);
-	if (conn->dispatching || need != PAIR_URGENT || !pair_leaves_now(pair)) {
+	/* An announcement arrives before its data. */
+	if (!unsolicited && (conn->dispatching || need != PAIR_URGENT || !pair_leaves_now(pair))) {
 		pair_mark_dirty(pair, need);
 		if (!conn->dispatching)
 			pair_leave_work(pair->net);

@@ -54,8 +54,8 @@ static void share_forget(struct pair_conn *conn)
 
 /* ---------------------------------------------------------------- closing one that is idle */
 
-/* True if every announced transfer is complete on this side, and no request or answer is partly
- * announced. Caller holds ep->lock. */
+/* True if every announced transfer is complete on this side, no request or answer is partly
+ * announced, and the peer has posted the memory of what was unsolicited. Caller holds ep->lock. */
 static bool share_is_quiet(struct pair_conn *conn)
 {
 	struct msgep_ep *ep = conn->ep;
@@ -63,7 +63,8 @@ static bool share_is_quiet(struct pair_conn *conn)
 							   : NULL;
 
 	DOFI_ASSERT_LOCKED(&conn->ep->lock);
-	if (conn->n_out || ep->bulk.head != ep->bulk.tail || (tx && tx->pulled && tx->done))
+	if (conn->n_out || ep->bulk.head != ep->bulk.tail || (tx && tx->pulled && tx->done) ||
+	    !pair_is_solicited(conn))
 		return false;
 	for (uint32_t i = ep->target_read_head; i != ep->target_read_tail; i++)
 		if (ep->target_reads[i & (ep->target_read_capacity - 1)].pulled)
