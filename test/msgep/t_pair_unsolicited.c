@@ -13,6 +13,7 @@ static struct one *one_idle(void)
 
 	o->bulk.state = PAIR_UP;
 	o->conn.bulk = &o->bulk;
+	o->conn.may_unsolicited = true;
 	return o;
 }
 
@@ -118,6 +119,16 @@ TEST(pair_unsolicited, streams_use_GO)
 		consume_all(o);
 	}
 	ASSERT(write_at_once(o));
+	one_close(o);
+}
+
+TEST(pair_unsolicited, none_to_a_peer_that_does_not_take_it)
+{
+	struct one *o = one_idle();
+
+	o->conn.may_unsolicited = false;
+	ASSERT(!write_at_once(o));
+	ASSERT_EQ(answer(o), MSGEP_BULK_AFTER_GO);
 	one_close(o);
 }
 

@@ -54,7 +54,7 @@
  * rejects libfabric connections. Connection parameters, numbers big-endian:
  *
  *   byte  0  u8   version, 7
- *         1  u8   zero
+ *         1  u8   1 if data may be sent to this side without GO, else 0
  *         2  u16  port of the adapter's listener at the address that received the request
  *         4  u32  window
  *         8  u32  index, then u32 generation
@@ -332,6 +332,7 @@ struct pair_conn {
 	struct pair_path unsolicited;
 	uint32_t clear;
 	uint32_t n_awaiting;   /* transfers whose GO has not arrived */
+	bool may_unsolicited;  /* the peer takes it */
 	uint8_t deep;          /* announcements left until some may be unsolicited again */
 	struct dofi_list keep; /* net->kept; net->leaf */
 	uint64_t next_out;
@@ -380,6 +381,7 @@ struct pair_net {
 	int eq_fd;
 	uint8_t name[PAIR_NAME];
 	size_t inject;
+	bool takes_unsolicited; /* data for which no memory is posted yet delays nothing else */
 
 	struct dofi_lock lock;
 	struct dofi_list pairs, unused, tokens, bulks;

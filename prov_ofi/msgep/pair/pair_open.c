@@ -264,6 +264,11 @@ int pair_open(struct msgep_domain *domain)
 		ret = pair_find_inner(fab, &net->inner.info);
 	if (!ret) {
 		net->inject = net->inner.info->tx_attr->inject_size;
+		/* QUIRK libfabric>=1.18 tcp: when a receive is posted to the shared context, only
+		 * one endpoint is processed again of those that have data without a receive
+		 * (xnet_srx_msg in xnet_srx.c, 2.1). If that is a bulk endpoint, which has receives
+		 * of its own, the endpoints of pairs wait behind it indefinitely. */
+		net->takes_unsolicited = dofi_fab_older(fab, 1, 18);
 		ret = pair_open_inner(net, &what);
 		if (ret)
 			dofi_diag_object(fab, what, ret);
