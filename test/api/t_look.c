@@ -199,7 +199,7 @@ static void poll_both_queues(const struct side *s)
 {
 	DAT_EVENT event;
 
-	for (int k = 0; k < 2000; k++) {
+	for (int k = 0; k < (dt_slow() > 1 ? 200 : 2000); k++) {
 		ASSERT_EQ(DAT_GET_TYPE(dat_evd_dequeue(s->recv, &event)), DAT_QUEUE_EMPTY);
 		ASSERT_EQ(DAT_GET_TYPE(dat_evd_dequeue(s->req, &event)), DAT_QUEUE_EMPTY);
 	}
@@ -373,21 +373,21 @@ static void check_sent(struct two *t, DAT_EVD_HANDLE evd)
 /* Sends that wait for room do not keep a poll of their queue from serving the others. */
 TEST(look, at_a_queue_whose_sends_wait_serves_the_others)
 {
-	unsigned int polls[WRITES];
+	unsigned int polls[WRITES], writes = dt_slow() > 1 ? 11 : WRITES;
 	DAT_EVENT event;
 	struct two t;
 
 	two_stuff(&t);
-	for (unsigned int i = 0; i < WRITES; i++) {
+	for (unsigned int i = 0; i < writes; i++) {
 		poll_both_queues(&t.a[1]);
 		fill(t.b[1].buf.mem, WRITTEN, i);
 		OK(post_write(&t.b[1], 0, WRITTEN, i, &t.a[1], 0));
 		polls[i] = poll_until(t.a[0].req, t.a[1].buf.mem, i);
 		poll_dto(t.b[1].req, &event);
 	}
-	qsort(polls, WRITES, sizeof(*polls), compare_counts);
-	dt_note("%u polls, at most %u", polls[WRITES / 2], polls[WRITES - 1]);
-	ASSERT(polls[WRITES / 2] <= POLLS_MOST);
+	qsort(polls, writes, sizeof(*polls), compare_counts);
+	dt_note("%u polls, at most %u", polls[writes / 2], polls[writes - 1]);
+	ASSERT(polls[writes / 2] <= POLLS_MOST);
 	check_sent(&t, t.a[0].req);
 	two_close(&t);
 }
