@@ -19,7 +19,11 @@ struct one {
 extern unsigned int messages, packets;
 
 struct one *one_open(void);
+/* It has a bulk endpoint, and that number of transfers that have not been sent. */
+struct one *one_with_bulk(uint32_t n_out);
 void one_close(struct one *o);
+/* The peer reports that it has consumed all requests. */
+void consume_all(struct one *o);
 void put(struct one *o, int channel, uint8_t kind, uint8_t flags, uint32_t key);
 /* Polls: one that has found something, and one that has not. */
 void busy_poll(struct one *o);

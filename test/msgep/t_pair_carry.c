@@ -4,17 +4,6 @@
 #include "t_pair.h"
 #include "rig.h"
 
-/* The connection has a bulk endpoint, and that number of transfers that have not been sent. */
-static struct one *one_with_bulk(uint32_t n_out)
-{
-	struct one *o = one_open();
-
-	o->bulk.state = PAIR_UP;
-	o->conn.bulk = &o->bulk;
-	o->conn.n_out = n_out;
-	return o;
-}
-
 /* Another transfer is announced. False: not now. */
 static bool announce(struct one *o)
 {
@@ -40,13 +29,6 @@ static size_t carried(struct one *o)
 	ASSERT(iov.iov_base == t.carried);
 	o->conn.n_out--;
 	return iov.iov_len / MSGEP_FRAME_HDR;
-}
-
-/* The peer reports that it has consumed all requests. */
-static void consume_all(struct one *o)
-{
-	atomic_store(&o->conn.granted[MSGEP_REQ], o->conn.sent[MSGEP_REQ]);
-	atomic_store(&o->conn.arrived, o->conn.packets);
 }
 
 static bool may_post(struct one *o)

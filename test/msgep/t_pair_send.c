@@ -105,6 +105,22 @@ struct one *one_open(void)
 	return o;
 }
 
+struct one *one_with_bulk(uint32_t n_out)
+{
+	struct one *o = one_open();
+
+	o->bulk.state = PAIR_UP;
+	o->conn.bulk = &o->bulk;
+	o->conn.n_out = n_out;
+	return o;
+}
+
+void consume_all(struct one *o)
+{
+	atomic_store(&o->conn.granted[MSGEP_REQ], o->conn.sent[MSGEP_REQ]);
+	atomic_store(&o->conn.arrived, o->conn.packets);
+}
+
 void one_close(struct one *o)
 {
 	pair_drop_unsent(&o->pair);

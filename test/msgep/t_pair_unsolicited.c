@@ -6,13 +6,11 @@
 #include "t_pair.h"
 #include "rig.h"
 
-/* The connection has a bulk endpoint, and nothing in progress. */
+/* Nothing is in progress, and the peer takes unsolicited data. */
 static struct one *one_idle(void)
 {
-	struct one *o = one_open();
+	struct one *o = one_with_bulk(0);
 
-	o->bulk.state = PAIR_UP;
-	o->conn.bulk = &o->bulk;
 	o->conn.may_unsolicited = true;
 	return o;
 }
@@ -32,12 +30,6 @@ static bool write_at_once(struct one *o)
 	};
 	pair_commit(&o->ep, MSGEP_REQ, f);
 	return at_once;
-}
-
-static void consume_all(struct one *o)
-{
-	atomic_store(&o->conn.granted[MSGEP_REQ], o->conn.sent[MSGEP_REQ]);
-	atomic_store(&o->conn.arrived, o->conn.packets);
 }
 
 static enum msgep_bulk_mode answer(struct one *o)
