@@ -18,7 +18,7 @@ int msgep_tcp_next_fd(DIR *dir)
 	return -1;
 }
 
-static bool is_of(int fd, const union dofi_addr *listener, bool listening)
+static bool tcp_sock_is_of(int fd, const union dofi_addr *listener, bool listening)
 {
 	union dofi_addr addr;
 	socklen_t len = sizeof(addr);
@@ -43,7 +43,7 @@ int msgep_tcp_next(DIR *dir, const union dofi_addr *listener, bool listening)
 
 	do {
 		fd = msgep_tcp_next_fd(dir);
-	} while (fd >= 0 && !is_of(fd, listener, listening));
+	} while (fd >= 0 && !tcp_sock_is_of(fd, listener, listening));
 	if (fd < 0 && dir)
 		closedir(dir);
 	return fd;

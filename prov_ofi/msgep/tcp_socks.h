@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the sockets of a listener of libfabric's tcp, which libfabric does not tell. */
+/* Finds the sockets of a listener of libfabric's tcp, which libfabric does not report. */
 #ifndef MSGEP_TCP_SOCKS_H
 #define MSGEP_TCP_SOCKS_H
 
