@@ -28,6 +28,13 @@ int msgep_inner_open(struct msgep_inner *in, const char **what)
 	return fi_domain(in->fabric, in->info, &in->domain, in);
 }
 
+int msgep_inner_open_beside(struct msgep_inner *in, const struct msgep_inner *first,
+			    const char **what)
+{
+	*what = "fi_domain";
+	return fi_domain(first->fabric, first->info, &in->domain, in);
+}
+
 int msgep_inner_open_cq(struct msgep_inner *in, size_t size, enum fi_wait_obj wait)
 {
 	struct fi_cq_attr attr = { .size = size, .format = FI_CQ_FORMAT_MSG, .wait_obj = wait };

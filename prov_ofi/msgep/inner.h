@@ -22,6 +22,9 @@ struct msgep_inner {
 void msgep_inner_init(struct msgep_inner *in);
 /* Opens fabric and domain of in->info. *what: the call that failed. 0 or a negative error. */
 int msgep_inner_open(struct msgep_inner *in, const char **what);
+/* Opens another domain of the fabric of `first`, which must be closed after it. */
+int msgep_inner_open_beside(struct msgep_inner *in, const struct msgep_inner *first,
+			    const char **what);
 /* Opens the completion queue, and gets its descriptor if it has one. */
 int msgep_inner_open_cq(struct msgep_inner *in, size_t size, enum fi_wait_obj wait);
 /* Closes what has been opened. The caller has closed all objects of the domain but the queue. */

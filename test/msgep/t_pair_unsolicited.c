@@ -6,13 +6,10 @@
 #include "t_pair.h"
 #include "rig.h"
 
-/* Nothing is in progress, and the peer takes unsolicited data. */
+/* Nothing is in progress. */
 static struct one *one_idle(void)
 {
-	struct one *o = one_with_bulk(0);
-
-	o->conn.may_unsolicited = true;
-	return o;
+	return one_with_bulk(0);
 }
 
 /* Announces a write. True: its data is sent at once. */
@@ -111,16 +108,6 @@ TEST(pair_unsolicited, streams_use_GO)
 		consume_all(o);
 	}
 	ASSERT(write_at_once(o));
-	one_close(o);
-}
-
-TEST(pair_unsolicited, none_to_a_peer_that_does_not_take_it)
-{
-	struct one *o = one_idle();
-
-	o->conn.may_unsolicited = false;
-	ASSERT(!write_at_once(o));
-	ASSERT_EQ(answer(o), MSGEP_BULK_AFTER_GO);
 	one_close(o);
 }
 

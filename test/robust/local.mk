@@ -32,6 +32,7 @@ robust_tests = \
 	test/robust/exposed \
 	test/robust/many \
 	test/robust/share \
+	test/robust/unasked \
 	test/robust/mixed-20 \
 	test/robust/progress \
 	test/robust/changes \
@@ -99,6 +100,12 @@ test_robust_share_SOURCES = test/robust/share.c
 test_robust_share_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_robust_share_LDFLAGS = $(robust_ldflags)
 test_robust_share_LDADD = $(robust_libs2)
+
+test_robust_unasked_SOURCES = test/robust/unasked.c
+test_robust_unasked_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+# The program's sendmsg is found before that of the C library.
+test_robust_unasked_LDFLAGS = $(robust_ldflags) -Wl,--export-dynamic
+test_robust_unasked_LDADD = $(robust_libs2) -ldl
 
 test_robust_peers_SOURCES = test/robust/peers.c
 test_robust_peers_CPPFLAGS = $(robust_cppflags) -DRL_API=2

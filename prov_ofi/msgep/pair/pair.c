@@ -103,7 +103,7 @@ static int pair_get_params(struct msgep_ep *ep, bool active, struct msgep_params
 		ret = pair_grant(net, ep->w.pair->peer_name, ep->dscp, out->data + 32, NULL);
 	if (!ret) {
 		p = dofi_put_be(p, PAIR_VERSION, 1);
-		p = dofi_put_be(p, net->takes_unsolicited, 1);
+		p = dofi_put_be(p, 0, 1);
 		p = dofi_put_be(p, pair_port(net, &ep->local), 2);
 		p = dofi_put_be(p, PAIR_WINDOW, 4);
 		p = dofi_put_be(p, ep->w.pair->index, 4);
@@ -137,7 +137,6 @@ static int pair_parse_params(struct pair_net *net, struct pair_conn *conn, bool 
 	conn->peer_generation = (uint32_t)dofi_get_be(data + 12, 4);
 	memcpy(conn->peer_name, data + 16, PAIR_NAME);
 	conn->peer_port = (uint16_t)dofi_get_be(data + 2, 2);
-	conn->may_unsolicited = data[1] & 1;
 	conn->active = active;
 	conn->has_peer_params = true;
 	pair_answered(conn);

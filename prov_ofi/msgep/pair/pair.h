@@ -53,8 +53,8 @@
  * (adapters, windows and indexes), and the passive side grants a token, without which its listener
  * rejects libfabric connections. Connection parameters, numbers big-endian:
  *
- *   byte  0  u8   version, 7
- *         1  u8   1 if data may be sent to this side without GO, else 0
+ *   byte  0  u8   version, 8
+ *         1  u8   zero
  *         2  u16  port of the adapter's listener at the address that received the request
  *         4  u32  window
  *         8  u32  index, then u32 generation
@@ -65,7 +65,7 @@
  * The data of fi_connect and fi_accept, numbers big-endian:
  *
  *   byte  0  u32  PAIR_MAGIC
- *         4  u32  version, 7
+ *         4  u32  version, 8
  *         8  u32  index of the pair at the sender, u32 zero
  *        16  u64  key: identifies messages to the sender
  *        24  u8[16]  the sender's random name
@@ -83,7 +83,7 @@
 #include "msgep/inner.h"
 #include "msgep/msgep.h"
 
-#define PAIR_VERSION 7
+#define PAIR_VERSION 8
 #define PAIR_MAGIC 0x44415450u /* "DATP" */
 #define PAIR_NAME 16
 #define PAIR_PARAMS 48
@@ -332,7 +332,6 @@ struct pair_conn {
 	struct pair_path unsolicited;
 	uint32_t clear;
 	uint32_t n_awaiting;   /* transfers whose GO has not arrived */
-	bool may_unsolicited;  /* the peer takes it */
 	uint8_t deep;          /* announcements left until some may be unsolicited again */
 	struct dofi_list keep; /* net->kept; net->leaf */
 	uint64_t next_out;
@@ -374,6 +373,9 @@ struct pair_strays {
 struct pair_net {
 	struct msgep_domain *domain;
 	struct msgep_inner inner;
+	/* Of bulk endpoints: `inner`, or, where data without memory would delay the packets of its
+	 * domain, `apart`, which has another domain of its fabric. */
+	struct msgep_inner *bulk_inner, apart;
 	struct fid_eq *eq;
 	struct pair_listener *listeners;
 	size_t n_listeners;
@@ -381,7 +383,6 @@ struct pair_net {
 	int eq_fd;
 	uint8_t name[PAIR_NAME];
 	size_t inject;
-	bool takes_unsolicited; /* data for which no memory is posted yet delays nothing else */
 
 	struct dofi_lock lock;
 	struct dofi_list pairs, unused, tokens, bulks;
@@ -413,6 +414,7 @@ struct pair_net {
 	_Atomic enum pair_need dirty_need; /* no pair in `dirty` has a higher one; leaf to write */
 	/* A thread may sleep, and nothing has been left to the next poll since; leaf to set. */
 	_Atomic bool asleep;
+	_Atomic uint32_t n_transfers; /* posted to libfabric */
 	_Atomic uint32_t empty_polls; /* polls that found nothing; net->lock to write */
 	_Atomic uint32_t users;       /* connections */
 };
@@ -420,6 +422,11 @@ struct pair_net {
 static inline struct pair_net *pair_net_of(const struct msgep_domain *domain)
 {
 	return domain->transport_data;
+}
+
+static inline bool pair_is_bulk_apart(const struct pair_net *net)
+{
+	return net->bulk_inner == &net->apart;
 }
 
 /* True if no packets have been collected. Caller holds pair->lock. */

@@ -57,6 +57,19 @@ static void bulk_put(struct pair_bulk *bulk)
 		free(bulk);
 }
 
+/* A transfer is posted to libfabric. */
+static void bulk_post(struct pair_bulk *bulk)
+{
+	atomic_fetch_add_explicit(&bulk->net->n_transfers, 1, memory_order_relaxed);
+	atomic_fetch_add(&bulk->users, 1);
+}
+
+static void bulk_unpost(struct pair_bulk *bulk)
+{
+	atomic_fetch_sub_explicit(&bulk->net->n_transfers, 1, memory_order_relaxed);
+	bulk_put(bulk);
+}
+
 /* ---------------------------------------------------------------- life; net->lock held */
 
 static struct pair_bulk *bulk_new(struct pair_conn *conn)
@@ -295,11 +308,11 @@ static void bulk_send(struct pair_conn *conn, struct pair_transfer *t)
 		msg.iov_count++;
 	msg.context = t;
 	t->bulk = bulk;
-	atomic_fetch_add(&bulk->users, 1);
+	bulk_post(bulk);
 	ret = fi_sendmsg(bulk->ep, &msg, FI_COMPLETION);
 	if (!ret)
 		return;
-	bulk_put(bulk);
+	bulk_unpost(bulk);
 	t->bulk = NULL;
 	dofi_log(DOFI_LOG_INFO, "long data could not be sent: %s", dofi_error_text((int)-ret));
 	bulk_lost(conn, (int)-ret);
@@ -422,7 +435,7 @@ bool pair_bulk_recv(struct msgep_ep *ep, const struct iovec *iov, size_t n)
 		transfer_put(bulk->net, t);
 		return false;
 	}
-	atomic_fetch_add(&bulk->users, 1);
+	bulk_post(bulk);
 	return true;
 }
 
@@ -484,7 +497,7 @@ void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t
 		bulk->used_at = net->eq_read_at;
 	}
 	transfer_put(net, t);
-	bulk_put(bulk);
+	bulk_unpost(bulk);
 }
 
 /* The connection ends: unsent transfers are dropped. Its bulk endpoint has been closed. */

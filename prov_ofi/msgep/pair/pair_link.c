@@ -91,18 +91,19 @@ static struct pair *pair_new(struct pair_net *net, const uint8_t *name, uint8_t 
 
 int pair_make_ep(struct pair_net *net, struct fi_info *info, bool bulk, struct fid_ep **out)
 {
+	const struct msgep_inner *in = bulk ? net->bulk_inner : &net->inner;
 	struct fid_ep *ep;
 	int ret;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
 	if (bulk)
 		info->ep_attr->rx_ctx_cnt = 1;
-	ret = fi_endpoint(net->inner.domain, info, &ep, NULL);
+	ret = fi_endpoint(in->domain, info, &ep, NULL);
 	if (ret)
 		return ret;
 	ret = fi_ep_bind(ep, &net->eq->fid, 0);
 	if (!ret)
-		ret = fi_ep_bind(ep, &net->inner.cq->fid, FI_TRANSMIT | FI_RECV);
+		ret = fi_ep_bind(ep, &in->cq->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret && !bulk)
 		ret = fi_ep_bind(ep, &net->srx->fid, 0);
 	if (!ret)

@@ -586,11 +586,19 @@ static void pair_count_empty_poll(struct pair_net *net)
 	atomic_store_explicit(&net->empty_polls, n + 1, memory_order_relaxed);
 }
 
+/* True if bulk endpoints have a queue of their own, and there may be something to do. */
+static bool pair_looks_at_bulk(const struct pair_net *net, bool always)
+{
+	return pair_is_bulk_apart(net) &&
+	       (always || atomic_load_explicit(&net->n_transfers, memory_order_relaxed));
+}
+
 unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 {
 	struct poll p = { net, direct };
 	uint64_t now = dofi_now();
 	bool fresh = net->received && direct && now - net->received_at < PAIR_FRESH_NS;
+	bool eq_due = net->connecting || now - net->eq_read_at >= PAIR_EQ_NS;
 	unsigned int got = 0;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
@@ -604,7 +612,9 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	/* Nor does its reply wait for a system call that usually finds nothing. */
 	if (!fresh)
 		got = msgep_inner_poll(&net->inner, false, &p, pair_completed, pair_failed);
-	if (net->connecting || now - net->eq_read_at >= PAIR_EQ_NS)
+	if (pair_looks_at_bulk(net, eq_due || !direct))
+		got += msgep_inner_poll(&net->apart, false, &p, pair_completed, pair_failed);
+	if (eq_due)
 		pair_read_eq(net);
 	if (atomic_load_explicit(&net->has_touched, memory_order_relaxed))
 		pair_serve_touched(net, direct);

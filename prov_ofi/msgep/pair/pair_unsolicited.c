@@ -54,8 +54,7 @@ enum msgep_bulk_mode pair_bulk_mode(struct msgep_ep *ep, uint8_t kind)
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (kind == MSGEP_DATA && !pair_is_solicited(conn))
 		return MSGEP_BULK_NOT;
-	if (!conn->may_unsolicited || !pays || conn->reserved_carry || conn->n_awaiting ||
-	    !pair_has_bulk(conn))
+	if (!pays || conn->reserved_carry || conn->n_awaiting || !pair_has_bulk(conn))
 		return MSGEP_BULK_AFTER_GO;
 	if (kind == MSGEP_DATA || (kind == MSGEP_WRITE && unsolicited_is_clear(conn)))
 		return MSGEP_BULK_AT_ONCE;
