@@ -29,7 +29,8 @@ usage()
 
 	  --libfabric PREFIX   build and run with the libfabric that was installed with this
 	             prefix (test/libfabric/get builds one) instead of the system's; check then
-	             leaves out the RDMA devices and the other processors
+	             leaves out the other processors, and the RDMA devices unless this libfabric
+	             has the provider verbs (test/libfabric/get -v)
 	END
 }
 
@@ -632,7 +633,10 @@ use_libfabric()
 	[ -e "$lib/libfabric.so.1" ] || die "no libfabric.so.1 in $1/lib or $1/lib64"
 	export PKG_CONFIG_PATH=$lib/pkgconfig DAT_TEST_LIBFABRIC=$lib/libfabric.so.1
 	export LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-	: "${CHECK_BUILDS:=normal asan tsan clang}"
+	if [ -z "${CHECK_BUILDS:-}" ]; then
+		CHECK_BUILDS="normal asan tsan clang"
+		! "$1/bin/fi_info" -l 2>/dev/null | grep -q '^verbs:' || CHECK_BUILDS+=" verbs"
+	fi
 }
 
 # The tests take the functions alone.

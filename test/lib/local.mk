@@ -1,5 +1,5 @@
 # The library under all CUnit programs: cases, children, peers, time limits.
-EXTRA_DIST += test/lib/self.sh test/lib/start
+EXTRA_DIST += test/lib/libfabric.sh test/lib/self.sh test/lib/start
 LOG_COMPILER = $(srcdir)/test/lib/start
 
 if HAVE_CUNIT

@@ -188,17 +188,29 @@ status=$?
 says 'no libfabric.so.1 in'
 judge 'a prefix without libfabric is refused' 1
 
-mkdir -p "$dir/lf/lib/pkgconfig"
+# use_lf PROVIDER: a prefix whose libfabric has that provider. The variables of a check that runs this
+# test do not count.
+use_lf()
+{
+	printf '#!/bin/sh\necho "%s:"\n' "$1" >"$dir/lf/bin/fi_info"
+	env -u CHECK_BUILDS -u LD_LIBRARY_PATH bash -c '
+		. "$1"
+		use_libfabric "$2"
+		echo "$PKG_CONFIG_PATH $LD_LIBRARY_PATH $CHECK_BUILDS"' test "$src/quickstart.sh" "$dir/lf" \
+		>"$dir/out" 2>&1
+	status=$?
+}
+
+mkdir -p "$dir/lf/lib/pkgconfig" "$dir/lf/bin"
 : >"$dir/lf/lib/libfabric.so.1"
-# The variables of a check that runs this test do not count.
-env -u CHECK_BUILDS -u LD_LIBRARY_PATH bash -c '
-	. "$1"
-	use_libfabric "$2"
-	echo "$PKG_CONFIG_PATH $LD_LIBRARY_PATH $CHECK_BUILDS"' test "$src/quickstart.sh" "$dir/lf" \
-	>"$dir/out" 2>&1
-status=$?
+: >"$dir/lf/bin/fi_info"
+chmod +x "$dir/lf/bin/fi_info"
+use_lf tcp
 says "^$dir/lf/lib/pkgconfig $dir/lf/lib normal asan tsan clang\$"
 judge 'a prefix with libfabric is used by builds and programs' 0
+use_lf verbs
+says "^$dir/lf/lib/pkgconfig $dir/lf/lib normal asan tsan clang verbs\$"
+judge 'RDMA devices are tested with a libfabric that has the provider verbs' 0
 
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]
