@@ -10,7 +10,8 @@
  * little-endian. A message, a write or the data of a read is split into as many frames as it needs:
  * the first one carries FIRST and all fields, the last one LAST.
  *
- *   MSGEP_MSG    requests  total: bytes of the message; value: completion data (with HAS_DATA)
+ *   MSGEP_MSG    requests  total: bytes of the message; value: completion data (with HAS_DATA);
+ *                          key: owned by the transport
  *   MSGEP_WRITE  requests  total: bytes; value: target address; key: target key
  *   MSGEP_READ   requests  total: bytes requested; value: source address; key: source key; no
  *                          payload
@@ -23,8 +24,9 @@
  *                          payload: the addend (8 bytes). MSGEP_DATA returns the previous value
  *   MSGEP_SWAP   requests  the same; payload: compare value, swap value (8 bytes each)
  *   MSGEP_ACK    answers   value: number of requests with WANTS_ACK completed since the connection
- *                          began; key: 0, or the code for which the next one was refused. A
- *                          transport may carry the number itself and use frames for refusals only
+ *                          began; key: 0, or the code for which the next one was refused;
+ *                          total: owned by the transport. A transport may carry the number
+ *                          itself and use frames for refusals only
  *
  * Between processes that may read each other's memory (CMA), the data of a large message or write
  * does not travel in frames: with PULL the payload is a list of segments (struct msgep_segment) of

@@ -64,6 +64,26 @@ TEST(dto_error, large_message_longer_than_the_receive_is_LOCAL_LENGTH_and_BROKEN
 	too_long(60000, 100, false);
 }
 
+/* After a while the sender knows which receives are posted, and sends without asking. */
+TEST(dto_error, last_of_many_large_messages_is_longer_than_its_receive)
+{
+	struct pair p;
+	uint64_t i;
+
+	pair_up(&p);
+	OK(post_recv(&p.b, 0, SIDE_BUF, 0));
+	for (i = 0; i < 40; i++) {
+		OK(post_recv(&p.b, 0, i < 39 ? SIDE_BUF : SIDE_BUF - 1, i + 1));
+		OK(post_send(&p.a, 0, SIDE_BUF, 100 + i));
+		EV_DTO(p.b.recv, p.b.ep, i, OP_RECV, SIDE_BUF);
+		EV_DTO(p.a.req, p.a.ep, 100 + i, OP_SEND, SIDE_BUF);
+	}
+	OK(post_send(&p.a, 0, SIDE_BUF, 100 + i));
+	EV_DTO_STATUS(p.b.recv, p.b.ep, i, OP_RECV, DAT_DTO_ERR_LOCAL_LENGTH);
+	EV_CONN(p.b.conn, BROKEN, p.b.ep);
+	pair_close(&p);
+}
+
 TEST(dto_error, one_byte_into_an_empty_receive_is_LOCAL_LENGTH_and_BROKEN)
 {
 	too_long(1, 0, true);

@@ -12,21 +12,33 @@ static struct one *one_idle(void)
 	return one_with_bulk(0);
 }
 
-/* Announces a write. True: its data is sent at once. */
-static bool write_at_once(struct one *o)
+#define WHOLE (MSGEP_FIRST | MSGEP_LAST)
+
+/* Announces a request, or a part of it. True: its data is sent at once. */
+static bool at_once(struct one *o, uint8_t kind, uint8_t flags)
 {
 	size_t room;
 	struct msgep_frame *f = pair_carry_reserve(&o->ep, 16, &room);
-	bool at_once;
+	bool yes;
 
 	ASSERT(f);
-	at_once = pair_bulk_mode(&o->ep, MSGEP_WRITE) == MSGEP_BULK_AT_ONCE;
+	yes = pair_bulk_mode(&o->ep, kind) == MSGEP_BULK_AT_ONCE;
 	*f = (struct msgep_frame){
-		.kind = MSGEP_WRITE,
-		.flags = (uint8_t)(MSGEP_PULL | (at_once ? MSGEP_UNSOLICITED : 0)),
+		.kind = kind,
+		.flags = (uint8_t)(flags | MSGEP_PULL | (yes ? MSGEP_UNSOLICITED : 0)),
 	};
 	pair_commit(&o->ep, MSGEP_REQ, f);
-	return at_once;
+	return yes;
+}
+
+static bool write_at_once(struct one *o)
+{
+	return at_once(o, MSGEP_WRITE, WHOLE);
+}
+
+static bool message_at_once(struct one *o)
+{
+	return at_once(o, MSGEP_MSG, WHOLE);
 }
 
 static enum msgep_bulk_mode answer(struct one *o)
@@ -49,9 +61,9 @@ TEST(pair_unsolicited, writes_follow_writes_that_are_not_consumed)
 {
 	struct one *o = one_idle();
 
-	put(o, MSGEP_REQ, MSGEP_WRITE, 0, 0);
+	put(o, MSGEP_REQ, MSGEP_WRITE, WHOLE, 0);
 	ASSERT(write_at_once(o));
-	put(o, MSGEP_REQ, MSGEP_WRITE, 0, 0);
+	put(o, MSGEP_REQ, MSGEP_WRITE, WHOLE, 0);
 	ASSERT(write_at_once(o));
 	one_close(o);
 }
@@ -60,13 +72,84 @@ TEST(pair_unsolicited, a_message_may_wait_and_what_follows_it_needs_GO)
 {
 	struct one *o = one_idle();
 
-	put(o, MSGEP_REQ, MSGEP_MSG, 0, 0);
+	put(o, MSGEP_REQ, MSGEP_MSG, WHOLE, 0);
 	ASSERT(!write_at_once(o));
-	put(o, MSGEP_REQ, MSGEP_WRITE, 0, 0);
+	put(o, MSGEP_REQ, MSGEP_WRITE, WHOLE, 0);
 	ASSERT(!write_at_once(o));
 	consume_all(o);
 	ASSERT(write_at_once(o));
-	ASSERT_EQ(pair_bulk_mode(&o->ep, MSGEP_MSG), MSGEP_BULK_AFTER_GO);
+	ASSERT(!message_at_once(o));
+	one_close(o);
+}
+
+TEST(pair_unsolicited, messages_whose_receives_have_been_reported_are)
+{
+	struct one *o = one_idle();
+
+	pair_note_receives(&o->conn, 4);
+	ASSERT(message_at_once(o));
+	put(o, MSGEP_REQ, MSGEP_MSG, WHOLE, 0);
+	put(o, MSGEP_REQ, MSGEP_IMM, WHOLE, 0);
+	ASSERT(write_at_once(o));
+	ASSERT(message_at_once(o));
+	ASSERT(!message_at_once(o));
+	consume_all(o);
+	/* An older report arrives late. */
+	pair_note_receives(&o->conn, 3);
+	ASSERT(!message_at_once(o));
+	consume_all(o);
+	pair_note_receives(&o->conn, 7);
+	ASSERT(message_at_once(o));
+	one_close(o);
+}
+
+TEST(pair_unsolicited, all_parts_of_a_message_take_one_receive)
+{
+	struct one *o = one_idle();
+
+	pair_note_receives(&o->conn, 2);
+	ASSERT(at_once(o, MSGEP_MSG, MSGEP_FIRST));
+	ASSERT(at_once(o, MSGEP_MSG, 0));
+	ASSERT(at_once(o, MSGEP_MSG, MSGEP_LAST));
+	ASSERT(message_at_once(o));
+	ASSERT(!message_at_once(o));
+	one_close(o);
+}
+
+TEST(pair_unsolicited, what_follows_a_read_needs_GO)
+{
+	struct one *o = one_idle();
+
+	pair_note_receives(&o->conn, 1);
+	put(o, MSGEP_REQ, MSGEP_READ, WHOLE, 0);
+	ASSERT(!message_at_once(o));
+	one_close(o);
+}
+
+/* The last packet that has been collected. */
+static const struct msgep_frame *last_packet(struct one *o)
+{
+	const struct pair_buf *buf = o->pair.open;
+
+	ASSERT(buf && buf->len >= MSGEP_FRAME_HDR);
+	return (const void *)(buf->data + buf->len - MSGEP_FRAME_HDR);
+}
+
+TEST(pair_unsolicited, receives_are_reported)
+{
+	struct one *o = one_idle();
+
+	o->conn.dispatching = true;
+	o->ep.rx_tail = 3;
+	put(o, MSGEP_REQ, MSGEP_MSG, WHOLE, 0);
+	ASSERT_EQ(le32toh(last_packet(o)->key), 3);
+	o->ep.rx_tail = 4;
+	put(o, MSGEP_ANS, MSGEP_ACK, WHOLE, 0);
+	ASSERT_EQ(le64toh(last_packet(o)->total), 4);
+	ASSERT_EQ(last_packet(o)->key, 0);
+	o->ep.rx_tail = 5;
+	put(o, MSGEP_REQ, MSGEP_WRITE, WHOLE, 77);
+	ASSERT_EQ(le32toh(last_packet(o)->key), 77);
 	one_close(o);
 }
 

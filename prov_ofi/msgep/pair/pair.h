@@ -24,7 +24,8 @@
  *                   sender, 0: none. A request has no receiver; `total` is the service point's
  *                   port. A message's mark may be 0, too (pair_cm.c)
  *   PAIR_CREDIT     value: bytes of packets of both channels that the receiver has consumed since
- *                   the connection began (requests in the upper half); total: packets of requests
+ *                   the connection began (requests in the upper half); total: packets of
+ *                   requests, and in the upper half the receives that it has posted
  *
  * All other packets of a connection carry these numbers in `counts`, truncated: u16 of requests and
  * u16 of answers in units of 8 bytes, u8 packets of requests.
@@ -326,11 +327,15 @@ struct pair_conn {
 	uint64_t wanted_at;    /* when the peer was sent a request for a token;
 				* net->lock */
 	struct pair_path by_pair, by_bulk;
-	/* Requests whose data was sent unsolicited. Up to `clear`, counted like `sent`, requests
-	 * are writes, or had been consumed when these were sent: the peer's program cannot delay
-	 * them. */
+	/* Requests whose data was sent unsolicited. Up to `clear`, counted like `sent`, the peer's
+	 * program cannot delay requests. */
 	struct pair_path unsolicited;
 	uint32_t clear;
+	/* Receives since the connection began: that the peer has reported, that our messages take,
+	 * and ours for the next credit. */
+	uint32_t peer_receives, used_receives;
+	_Atomic uint32_t receives;
+	bool in_message;       /* a message has been announced in part */
 	uint32_t n_awaiting;   /* transfers whose GO has not arrived */
 	uint8_t deep;          /* announcements left until some may be unsolicited again */
 	struct dofi_list keep; /* net->kept; net->leaf */
@@ -633,8 +638,10 @@ void pair_carry_drop(struct pair_conn *conn);
 /* pair_unsolicited.c. Caller holds ep->lock. */
 /* The transport's operation. */
 enum msgep_bulk_mode pair_bulk_mode(struct msgep_ep *ep, uint8_t kind);
-/* A packet of a write follows the requests that have been sent. */
-void pair_note_write(struct pair_conn *conn, uint32_t size, bool unsolicited);
+/* A packet of that size follows the requests that have been sent. */
+void pair_note_request(struct pair_conn *conn, const struct msgep_frame *f, uint32_t size);
+/* The peer has posted that many receives since the connection began, or 0. */
+void pair_note_receives(struct pair_conn *conn, uint32_t posted);
 /* True if the peer has posted memory for all unsolicited requests. */
 static inline bool pair_is_solicited(struct pair_conn *conn)
 {

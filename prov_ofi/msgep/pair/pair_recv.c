@@ -114,6 +114,10 @@ static void pair_recv_counts(struct pair_conn *conn, const struct msgep_frame *f
 			      conn->sent[MSGEP_ANS]) ||
 	    !pair_advance_low(&conn->arrived, p[4], 8, 1, conn->packets))
 		pair_conn_violate(conn, "a count of what was never sent");
+	if (f->kind == MSGEP_MSG)
+		pair_note_receives(conn, f->key);
+	else if (f->kind == MSGEP_ACK)
+		pair_note_receives(conn, (uint32_t)f->total);
 }
 
 /* True for a packet whose consumption completes an operation of its sender. */
@@ -323,6 +327,7 @@ static void pair_recv_credit(struct pair_conn *conn, const struct msgep_frame *f
 			  conn->sent[MSGEP_REQ]) &&
 	     pair_advance(&conn->granted[MSGEP_ANS], (uint32_t)value, conn->sent[MSGEP_ANS]) &&
 	     pair_advance(&conn->arrived, (uint32_t)le64toh(f->total), conn->packets);
+	pair_note_receives(conn, (uint32_t)(le64toh(f->total) >> 32));
 	if (ok && atomic_load_explicit(&ep->state, memory_order_relaxed) == MSGEP_UP) {
 		pair_begin(conn, direct);
 		msgep_complete_due(ep);

@@ -145,14 +145,16 @@ static void pair_put_control(struct pair_conn *conn, uint8_t *at, uint8_t kind, 
 static void pair_put_credit(struct pair_conn *conn, uint8_t *at)
 {
 	uint32_t count[MSGEP_CHANNELS];
+	uint64_t receives;
 
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
 		count[ch] = atomic_load_explicit(&conn->consumed[ch], memory_order_relaxed);
 		atomic_store_explicit(&conn->reported[ch], count[ch], memory_order_relaxed);
 	}
 	conn->taken_reported = atomic_load_explicit(&conn->taken, memory_order_relaxed);
+	receives = atomic_load_explicit(&conn->receives, memory_order_relaxed);
 	pair_put_control(conn, at, PAIR_CREDIT, (uint64_t)count[MSGEP_REQ] << 32 | count[MSGEP_ANS],
-			 conn->taken_reported);
+			 receives << 32 | conn->taken_reported);
 }
 
 /* The same within another packet of the connection. */
@@ -171,6 +173,16 @@ static void pair_put_counts(struct pair_conn *conn, struct msgep_frame *f)
 	conn->taken_reported = atomic_load_explicit(&conn->taken, memory_order_relaxed);
 	*p = (uint8_t)conn->taken_reported;
 	dofi_list_remove(&conn->owe);
+}
+
+/* What the peer needs to know for unsolicited messages (pair_unsolicited.c). */
+static void pair_put_receives(struct pair_conn *conn, struct msgep_frame *f)
+{
+	atomic_store_explicit(&conn->receives, conn->ep->rx_tail, memory_order_relaxed);
+	if (f->kind == MSGEP_MSG)
+		f->key = conn->ep->rx_tail;
+	else if (f->kind == MSGEP_ACK)
+		f->total = conn->ep->rx_tail;
 }
 
 /* True if another connection owes a credit. */
@@ -501,8 +513,9 @@ void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 	/* Prevents disclosing earlier contents of the buffer. */
 	if (f->len % 8)
 		memset((uint8_t *)(f + 1) + f->len, 0, size - HDR - f->len);
-	if (f->kind == MSGEP_WRITE)
-		pair_note_write(conn, size, unsolicited);
+	if (channel == MSGEP_REQ)
+		pair_note_request(conn, f, size);
+	pair_put_receives(conn, f);
 	conn->sent[channel] += size;
 	conn->packets += channel == MSGEP_REQ;
 	if (conn->reserved_carry) {
@@ -612,6 +625,8 @@ void pair_owe(struct pair_conn *conn)
 	struct pair *pair = conn->pair;
 	bool awaited, urgent;
 
+	DOFI_ASSERT_LOCKED(&conn->ep->lock);
+	atomic_store_explicit(&conn->receives, conn->ep->rx_tail, memory_order_relaxed);
 	dofi_lock(&pair->lock);
 	awaited = (int32_t)(atomic_load(&conn->awaited) - conn->taken_reported) > 0;
 	/* Half a window is owed: the peer may be waiting for it. */

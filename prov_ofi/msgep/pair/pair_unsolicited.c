@@ -4,9 +4,13 @@
  * The receiver posts memory in the order in which it processes announcements, and the data must
  * arrive in the same order; until its memory is posted, it waits in the socket, and all that
  * follows it. Announcements of answers may overtake those of requests, which may wait for receives.
- * So unsolicited requests are writes before which nothing waits for the peer's program; while any
- * of them may be unprocessed, answers are not sent in bulk, but in packets; and while a GO is
- * awaited, nothing is unsolicited.
+ * So unsolicited requests are those that do not wait for the peer's program, nor for a request
+ * that does; while any of them may be unprocessed, answers are not sent in bulk, but in packets;
+ * and while a GO is awaited, nothing is unsolicited.
+ *
+ * A message waits for a receive, unless the peer has reported more of them than earlier messages
+ * take. Each side reports how many receives it has posted in the key of its messages, in the total
+ * of its acknowledgements, and with credits. A shared queue has none for one connection.
  *
  * Callers hold ep->lock. */
 #include "msgep/object/proto.h"
@@ -21,15 +25,34 @@ static bool unsolicited_is_clear(const struct pair_conn *conn)
 	       atomic_load_explicit(&conn->granted[MSGEP_REQ], memory_order_relaxed) == sent;
 }
 
-void pair_note_write(struct pair_conn *conn, uint32_t size, bool unsolicited)
+/* True if the peer has posted the receive that the next message takes. */
+static bool unsolicited_has_receive(const struct pair_conn *conn)
 {
+	return (int32_t)(conn->peer_receives - conn->used_receives) > 0;
+}
+
+void pair_note_receives(struct pair_conn *conn, uint32_t posted)
+{
+	DOFI_ASSERT_LOCKED(&conn->ep->lock);
+	if ((int32_t)(posted - conn->peer_receives) > 0)
+		conn->peer_receives = posted;
+}
+
+void pair_note_request(struct pair_conn *conn, const struct msgep_frame *f, uint32_t size)
+{
+	bool takes = f->kind == MSGEP_IMM || (f->kind == MSGEP_MSG && (f->flags & MSGEP_FIRST));
+	bool may_wait = takes ? !unsolicited_has_receive(conn)
+			      : f->kind != MSGEP_MSG && f->kind != MSGEP_WRITE;
 	uint32_t end = conn->sent[MSGEP_REQ] + size;
 
 	DOFI_ASSERT_LOCKED(&conn->ep->lock);
-	if (unsolicited_is_clear(conn))
+	if (!may_wait && unsolicited_is_clear(conn))
 		conn->clear = end;
-	if (unsolicited)
+	if (f->flags & MSGEP_UNSOLICITED)
 		conn->unsolicited = (struct pair_path){ true, end };
+	conn->used_receives += takes;
+	if (f->kind == MSGEP_MSG)
+		conn->in_message = !(f->flags & MSGEP_LAST);
 }
 
 /* True if the latency of each transfer counts: few are in progress, and have been for a while. */
@@ -56,7 +79,9 @@ enum msgep_bulk_mode pair_bulk_mode(struct msgep_ep *ep, uint8_t kind)
 		return MSGEP_BULK_NOT;
 	if (!pays || conn->reserved_carry || conn->n_awaiting || !pair_has_bulk(conn))
 		return MSGEP_BULK_AFTER_GO;
-	if (kind == MSGEP_DATA || (kind == MSGEP_WRITE && unsolicited_is_clear(conn)))
+	if (kind == MSGEP_DATA)
 		return MSGEP_BULK_AT_ONCE;
-	return MSGEP_BULK_AFTER_GO;
+	if (kind == MSGEP_MSG && !conn->in_message && !unsolicited_has_receive(conn))
+		return MSGEP_BULK_AFTER_GO;
+	return unsolicited_is_clear(conn) ? MSGEP_BULK_AT_ONCE : MSGEP_BULK_AFTER_GO;
 }
