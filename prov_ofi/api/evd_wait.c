@@ -29,6 +29,9 @@
  * on the CQ's descriptor, for an increasing time. */
 #define STALL_AFTER 3
 #define STALL_DELAY_MAX 50
+/* A sleep ends after this time, in case that the program has closed the descriptors on which the
+ * thread sleeps. */
+#define SLEEP_MOST DOFI_MS(4000)
 
 static uint64_t evd_stall_delay(unsigned int refusals)
 {
@@ -70,6 +73,12 @@ static bool evd_give_way(struct dofi_evd *evd)
 	return took >= SWITCH_NS && took < COMPUTES_NS;
 }
 
+/* The program has closed the descriptors: a wait only finds what other threads report. */
+static bool evd_is_lost(struct dofi_evd *evd)
+{
+	return atomic_load_explicit(&evd->obj.ia->prog.lost, memory_order_relaxed);
+}
+
 static bool evd_satisfied(const struct dofi_evd *evd, DAT_COUNT threshold)
 {
 	return dofi_evd_count(evd) >= (uint32_t)threshold;
@@ -85,6 +94,8 @@ static void evd_poll_once(struct dofi_evd *evd)
 		  (evd->flags & (DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG));
 
 	DOFI_ASSERT_LOCKED(&evd->lock);
+	if (evd_is_lost(evd))
+		return;
 	if (evd->cq) {
 		dofi_evd_polled(evd);
 		dofi_cq_read_batch(evd);
@@ -133,7 +144,7 @@ static bool evd_may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *ref
 {
 	DOFI_ASSERT_LOCKED(&evd->lock);
 	*stalled = false;
-	if (!evd->cq && !evd->groups)
+	if ((!evd->cq && !evd->groups) || evd_is_lost(evd))
 		return true;
 	if (evd_cqs_quiet(evd)) {
 		*refusals = 0;
@@ -148,8 +159,10 @@ static bool evd_may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *ref
 /* Caller holds evd->lock. */
 static void evd_end_sleep(struct dofi_evd *evd)
 {
+	/* A waker resets `sleeping` and sets the descriptor. */
+	if (!evd->sleeping && !evd_is_lost(evd))
+		dofi_eventfd_clear(evd->wake_fd);
 	evd->sleeping = false;
-	dofi_eventfd_clear(evd->wake_fd); /* it need not be set */
 }
 
 /* Ends the wait. Caller holds evd->lock. */
@@ -194,6 +207,7 @@ static void evd_leave_cancelled(void *arg)
 	dofi_unlock(&evd->lock);
 }
 
+/* Returns 0 or -errno: -EBADF if a descriptor has been closed. */
 static int evd_poll_cancellable(struct sleeper *s, struct pollfd *fds, nfds_t n,
 				const struct timespec *limit)
 {
@@ -202,6 +216,8 @@ static int evd_poll_cancellable(struct sleeper *s, struct pollfd *fds, nfds_t n,
 	pthread_cleanup_push(evd_leave_cancelled, s);
 	ret = ppoll(fds, n, limit, NULL) < 0 ? -errno : 0;
 	pthread_cleanup_pop(0);
+	for (nfds_t i = 0; !ret && i < n; i++)
+		ret = fds[i].revents & POLLNVAL ? -EBADF : 0;
 	return ret;
 }
 
@@ -213,12 +229,15 @@ static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
 	struct pollfd fds[4];
 	struct sleeper s = { evd, evd->notified, NULL };
 	nfds_t n = 1;
-	uint64_t now = dofi_now(), left = DOFI_NEVER;
+	uint64_t now = dofi_now(), left = SLEEP_MOST;
+	bool lost = evd_is_lost(evd);
 	struct timespec ts;
 	int ret;
 
 	DOFI_ASSERT_LOCKED(&evd->lock);
-	if (stalled)
+	if (lost)
+		left = DOFI_MS(STALL_DELAY_MAX);
+	else if (stalled)
 		left = evd_stall_delay(refusals);
 	else if (dofi_progress_is_me(evd->obj.ia))
 		left = DOFI_MS(1); /* an agent waits: it blocks the handling of connections */
@@ -230,24 +249,26 @@ static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
 	ts.tv_nsec = (long)(left % 1000000000u);
 	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
 		fds[i].events = POLLIN;
-	fds[0].fd = evd->wake_fd;
-	if (evd->cq && !stalled)
+	fds[0].fd = lost ? -1 : evd->wake_fd;
+	if (evd->cq && !stalled && !lost)
 		fds[n++].fd = evd->cq_fd;
 	/* Closing the IA aborts the wait before it closes the set. */
-	if (evd->cq && dofi_amo_active(&evd->obj.ia->amo))
+	if (evd->cq && dofi_amo_active(&evd->obj.ia->amo) && !lost)
 		fds[n++].fd = evd->obj.ia->amo.epfd;
 	/* Freeing the last group takes evd->lock; closing the IA then waits for borrowers. */
-	if (evd->groups && !stalled) {
+	if (evd->groups && !stalled && !lost) {
 		s.coll = evd->obj.ia->coll_evd;
 		s.coll->borrowers++;
 		fds[n++].fd = s.coll->cq_fd;
 	}
-	evd->sleeping = true;
+	evd->sleeping = !lost;
 	DOFI_COUNT(evd->counts->sleeps, 1);
 	if (stalled)
 		DOFI_COUNT_SHARED(evd->obj.ia->counts->stalls, 1);
 	dofi_unlock(&evd->lock);
-	ret = evd_poll_cancellable(&s, fds, n, left == DOFI_NEVER ? NULL : &ts);
+	ret = evd_poll_cancellable(&s, fds, n, &ts);
+	if (ret == -EBADF && !dofi_progress_lost(evd->obj.ia))
+		atomic_store(&evd->obj.ia->prog.lost, true);
 	evd_leave_coll(&s);
 	dofi_lock(&evd->lock);
 	evd_end_sleep(evd);

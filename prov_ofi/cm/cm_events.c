@@ -521,7 +521,8 @@ void dofi_cm_progress(struct dofi_ia *ia, bool block)
 		pthread_mutex_lock(&ia->cm_lock);
 	else if (pthread_mutex_trylock(&ia->cm_lock))
 		return;
-	if (!atomic_load_explicit(&ia->prog.stop, memory_order_relaxed))
+	if (!atomic_load_explicit(&ia->prog.stop, memory_order_relaxed) &&
+	    !atomic_load_explicit(&ia->prog.lost, memory_order_relaxed))
 		dofi_cm_read_events(ia);
 	pthread_mutex_unlock(&ia->cm_lock);
 }

@@ -17,7 +17,8 @@ static void outage_report(struct dofi_ia *ia, const char *what)
 	if (ia->outage.reported)
 		return;
 	ia->outage.reported = true;
-	dofi_log(DOFI_LOG_ERROR, "%s: %s; all its connections end", ia->fab.device, what);
+	dofi_log(DOFI_LOG_ERROR, "%s: %s; all its connections end",
+		 ia->fab.device[0] ? ia->fab.device : ia->fab.desc->name, what);
 	dofi_async_event(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, dofi_api_ia_handle(ia), 0);
 	dofi_cm_fail_all(ia);
 }
@@ -34,6 +35,12 @@ void dofi_outage_removed(struct dofi_ia *ia)
 	DOFI_ASSERT_LOCKED(&ia->cm_lock);
 	ia->fab.lost = true;
 	outage_report(ia, "the device has been removed");
+}
+
+void dofi_outage_lost(struct dofi_ia *ia)
+{
+	DOFI_ASSERT_LOCKED(&ia->cm_lock);
+	outage_report(ia, "the program has closed this library's descriptors");
 }
 
 void dofi_outage_init(struct dofi_ia *ia)

@@ -20,6 +20,8 @@ int dofi_outage_watch(struct dofi_ia *ia);
 void dofi_outage_close(struct dofi_ia *ia);
 /* The descriptor is readable. */
 void dofi_outage_changed(struct dofi_ia *ia);
+/* The program has closed the descriptors of the adapter. */
+void dofi_outage_lost(struct dofi_ia *ia);
 /* The fabric reports that the device has been removed. */
 void dofi_outage_removed(struct dofi_ia *ia);
 

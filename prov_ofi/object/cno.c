@@ -14,6 +14,11 @@
 #include "base/dat_error.h"
 #include "object/progress_wakeup.h"
 
+/* A sleep ends after this time, in case that the program has closed the descriptor. */
+#define SLEEP_MOST DOFI_MS(4000)
+/* Interval of checks once it has. */
+#define LOST_TICK DOFI_MS(50)
+
 /* Consumes the pending trigger; NULL: none. Caller holds cno->lock. */
 static DAT_EVD_HANDLE cno_take_trigger(struct dofi_cno *cno)
 {
@@ -104,7 +109,10 @@ void dofi_cno_destroy(struct dofi_cno *cno)
 	dofi_agent_remove(cno);
 	pthread_mutex_unlock(&cno->lock);
 	dofi_agent_await(cno);
-	dofi_forkfd_close(cno->fd);
+	if (cno->fd_given)
+		close(cno->fd);
+	else
+		dofi_forkfd_close(cno->fd);
 	cno->fd = -1;
 	dofi_obj_release(&cno->obj);
 }
@@ -233,14 +241,23 @@ static int cno_sleep_once(struct cno_waiter *w, uint64_t deadline)
 {
 	struct dofi_cno *cno = w->cno;
 	struct pollfd pfd = { .fd = cno->fd, .events = POLLIN };
+	bool lost = atomic_load(&cno->obj.ia->prog.lost);
 	uint64_t now = dofi_now(), left = deadline > now ? deadline - now : 0;
-	struct timespec ts = { (time_t)(left / 1000000000u), (long)(left % 1000000000u) };
+	uint64_t most = lost ? LOST_TICK : SLEEP_MOST;
+	struct timespec ts;
 	int ret;
 
+	if (left > most)
+		left = most;
+	ts = (struct timespec){ (time_t)(left / 1000000000u), (long)(left % 1000000000u) };
+	if (lost)
+		pfd.fd = -1;
 	pthread_mutex_unlock(&cno->lock);
 	pthread_cleanup_push(cno_leave_cancelled, w);
-	ret = ppoll(&pfd, 1, deadline == DOFI_NEVER ? NULL : &ts, NULL) < 0 ? -errno : 0;
+	ret = ppoll(&pfd, 1, &ts, NULL) < 0 ? -errno : 0;
 	pthread_cleanup_pop(0);
+	if (!ret && pfd.revents & POLLNVAL)
+		(void)dofi_progress_lost(cno->obj.ia);
 	pthread_mutex_lock(&cno->lock);
 	return ret;
 }

@@ -55,8 +55,9 @@ struct dofi_progress {
 	_Atomic uintptr_t self; /* pthread_self of the thread; 0: not running yet */
 	bool running;
 	_Atomic bool stop;
-	int epfd;      /* epoll set on which the thread sleeps */
-	int wakeup_fd; /* eventfd: wakes the thread */
+	_Atomic bool lost; /* the program has closed the descriptors: see dofi_progress_lost */
+	int epfd;          /* epoll set on which the thread sleeps */
+	int wakeup_fd;     /* eventfd: wakes the thread */
 	_Atomic bool wakeup_pending;
 	bool automatic; /* operations proceed without a thread that calls the fabric */
 	/* The consumers' lease (progress/progress_cq.c). */

@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Wakes the progress thread, identifies it, and renews the consumers' lease. */
+#include <errno.h>
 #include <sys/timerfd.h>
 
 #include "base/clock.h"
 #include "base/eventfd.h"
+#include "base/forkfd.h"
 #include "object/progress_wakeup.h"
 
 void dofi_progress_wakeup(struct dofi_ia *ia)
 {
-	if (!atomic_exchange(&ia->prog.wakeup_pending, true))
+	/* Not into a file of the program. */
+	if (!atomic_exchange(&ia->prog.wakeup_pending, true) && !dofi_progress_lost(ia))
 		dofi_eventfd_set(ia->prog.wakeup_fd);
+}
+
+bool dofi_progress_lost(struct dofi_ia *ia)
+{
+	int kept = errno;
+
+	if (!atomic_load(&ia->prog.lost) &&
+	    (!dofi_forkfd_is_open(ia->prog.epfd) || !dofi_forkfd_is_open(ia->prog.wakeup_fd)))
+		atomic_store(&ia->prog.lost, true);
+	errno = kept;
+	return atomic_load(&ia->prog.lost);
 }
 
 bool dofi_progress_is_me(struct dofi_ia *ia)

@@ -8,6 +8,9 @@
 
 /* Makes the thread check everything again. */
 void dofi_progress_wakeup(struct dofi_ia *ia);
+/* True if the program has closed the descriptors on which the thread sleeps and by which it is
+ * woken: nothing of the adapter makes progress any more. System calls until that is known. */
+bool dofi_progress_lost(struct dofi_ia *ia);
 /* True if the caller is the IA's progress thread (a consumer's agent runs in it). */
 bool dofi_progress_is_me(struct dofi_ia *ia);
 /* Longest period of the consumers' lease (progress/progress_cq.c), in ns. The thread serves all CQs

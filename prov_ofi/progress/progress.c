@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "object/agent.h"
@@ -28,6 +29,7 @@
 
 #define EVENTS 64
 #define SLICE_NS 100000
+#define LOST_TICK_MS 100
 
 /* Returns the set of the events' kinds. */
 static unsigned int progress_kinds(const struct epoll_event *events, int n)
@@ -136,25 +138,62 @@ static void progress_request_short_slices(void)
 	syscall(SYS_sched_setattr, 0, &req, 0);
 }
 
-static void *progress_thread(void *arg)
+/* What is left of a round without descriptors: the numbers may be those of other files. */
+static int progress_lost_round(struct dofi_ia *ia)
+{
+	pthread_mutex_lock(&ia->cm_lock);
+	dofi_outage_lost(ia);
+	dofi_timers_run(&ia->timers, dofi_now());
+	pthread_mutex_unlock(&ia->cm_lock);
+	if (dofi_deferred_pending(ia))
+		dofi_deferred_run(ia);
+	dofi_agents_run(ia);
+	return LOST_TICK_MS;
+}
+
+/* AddressSanitizer (gcc 12) does not unmark the variables of a thread that is cancelled, and
+ * reports them when the thread ends. */
+#define CANCELLABLE __attribute__((no_sanitize("address")))
+
+/* Sleeps until an event arrives or `ms` have passed. The only cancellation point of the thread. */
+static CANCELLABLE int progress_sleep(struct dofi_ia *ia, struct epoll_event *events, int ms)
+{
+	const struct timespec tick = { 0, ms * 1000000L };
+	int n = 0, failed = 0;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	if (atomic_load(&ia->prog.lost)) {
+		nanosleep(&tick, NULL);
+	} else {
+		n = epoll_wait(ia->prog.epfd, events, EVENTS, ms);
+		failed = n < 0 && errno != EINTR;
+	}
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	DOFI_COUNT(ia->counts->wakeups, 1);
+	/* Events of the program's epoll set are not ours. */
+	if ((n > 0 || failed) && dofi_progress_lost(ia))
+		n = 0;
+	return n < 0 ? 0 : n;
+}
+
+static CANCELLABLE void *progress_thread(void *arg)
 {
 	struct dofi_ia *ia = arg;
 	struct epoll_event events[EVENTS];
 	int n = 0;
 
 	dofi_thread_is_progress = true;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	atomic_store(&ia->prog.self, (uintptr_t)pthread_self());
 	progress_request_short_slices();
 	for (;;) {
-		int ms = progress_round(ia, events, n);
+		int ms = atomic_load(&ia->prog.lost) ? progress_lost_round(ia)
+						     : progress_round(ia, events, n);
 
 		/* Read after the wakeup was cleared: it may have been sent for this. */
 		if (atomic_load(&ia->prog.stop))
 			break;
-		n = epoll_wait(ia->prog.epfd, events, EVENTS, ms);
-		DOFI_COUNT(ia->counts->wakeups, 1);
-		if (n < 0)
-			n = 0;
+		n = progress_sleep(ia, events, ms);
 	}
 	if (ia->prog.end) {
 		atomic_store(&ia->prog.self, 0);
@@ -243,7 +282,11 @@ void dofi_progress_stop(struct dofi_ia *ia)
 	if (!ia->prog.running)
 		return;
 	atomic_store(&ia->prog.stop, true);
-	dofi_progress_wakeup(ia);
+	/* Nothing wakes a thread that sleeps on a set which the program has closed. */
+	if (dofi_progress_lost(ia))
+		pthread_cancel(ia->prog.thread);
+	else
+		dofi_progress_wakeup(ia);
 	pthread_join(ia->prog.thread, NULL);
 	ia->prog.self = 0;
 	ia->prog.running = false;

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/forkfd.h"
 #include "rig.h"
 
 #define LIMIT 8000000u /* microseconds for any step */
@@ -46,7 +47,7 @@ static int rig_get_params(struct msgep_ep *ep, bool active, struct msgep_params 
 	if (play.with_fd) {
 		e->ep.w.any = e;
 		if (e->fd < 0)
-			e->fd = memfd_create(active ? "a" : "p", MFD_CLOEXEC);
+			e->fd = dofi_forkfd(memfd_create(active ? "a" : "p", MFD_CLOEXEC));
 		out->fd = dup(e->fd);
 		ASSERT(out->fd >= 0);
 	}

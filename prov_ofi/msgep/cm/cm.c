@@ -241,6 +241,15 @@ int msgep_cm_watch(struct msgep_cm_conn *conn, uint32_t events)
 	return 0;
 }
 
+void msgep_cm_disown_socket(struct msgep_cm_conn *conn)
+{
+	if (conn->fd < 0 || dofi_forkfd_is_open(conn->fd))
+		return;
+	dofi_forkfd_forget(conn->fd);
+	conn->fd = -1;
+	conn->watched = 0;
+}
+
 void msgep_cm_close_socket(struct msgep_cm_conn *conn)
 {
 	if (conn->fd < 0)
@@ -297,6 +306,7 @@ void msgep_cm_conn_free(struct msgep_cm_conn *conn)
 	struct msgep_cm *cm = conn->cm;
 
 	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
+	msgep_cm_disown_socket(conn);
 	msgep_cm_send_gone(conn);
 	cm_detach_ep(conn);
 	msgep_cm_close_socket(conn);
@@ -317,6 +327,7 @@ void msgep_cm_linger(struct msgep_cm_conn *conn)
 	uint64_t timeout = DOFI_MS(dofi_param(DOFI_NUM_LINGER_MS));
 
 	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
+	msgep_cm_disown_socket(conn);
 	cm_detach_ep(conn);
 	if (sent)
 		shutdown(conn->fd, SHUT_WR);

@@ -250,6 +250,7 @@ void msgep_cm_send_bye(struct msgep_cm_conn *conn)
 	uint8_t last[MSGEP_PARAMS_MAX];
 
 	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
+	msgep_cm_disown_socket(conn);
 	msgep_cm_leave_queues(conn);
 	dofi_lock(&ep->lock);
 	atomic_store(&ep->state, MSGEP_DOWN);

@@ -170,6 +170,8 @@ void msgep_cm_state(struct msgep_cm_conn *conn, enum msgep_cm_state step);
 int msgep_cm_watch(struct msgep_cm_conn *conn, uint32_t events);
 /* Closes the socket, detaches the endpoint and frees the object. */
 void msgep_cm_conn_free(struct msgep_cm_conn *conn);
+/* Gives the socket up if the program has closed it: its number may be that of another file. */
+void msgep_cm_disown_socket(struct msgep_cm_conn *conn);
 /* Closes only the socket. A forked child may still have it open, so it is removed from the epoll
  * set and shut down explicitly. */
 void msgep_cm_close_socket(struct msgep_cm_conn *conn);

@@ -108,7 +108,8 @@ void msgep_cm_listener_free(struct msgep_cm_listener *l)
 	}
 	epoll_ctl(l->cm->epfd, EPOLL_CTL_DEL, l->fd, NULL);
 	/* A child made by clone(2), for which no handler runs, may have it open still. */
-	shutdown(l->fd, SHUT_RDWR);
+	if (dofi_forkfd_is_open(l->fd))
+		shutdown(l->fd, SHUT_RDWR);
 	dofi_forkfd_close(l->fd);
 	dofi_timer_drop(&l->cm->timers, &l->timer);
 	dofi_list_remove(&l->link);

@@ -228,7 +228,7 @@ bool msgep_inbox_put(struct msgep_domain *domain, const struct msgep_item *what,
 	if (room) {
 		dofi_list_append(&inbox->items, &item->link);
 		inbox->count++;
-		if (!inbox->signalled)
+		if (!inbox->signalled && dofi_forkfd_is_open(inbox->fd))
 			dofi_eventfd_set(inbox->fd);
 		inbox->signalled = true;
 	}

@@ -3,19 +3,26 @@
 #include "msgep/msgep.h"
 #include "msgep/wait.h"
 
+/* Not in a file of the program, which could make the call wait. */
+static void eq_signal(struct msgep_eq *eq, void (*change)(int fd))
+{
+	if (dofi_forkfd_is_open(eq->signal))
+		change(eq->signal);
+}
+
 /* Events have been removed. Caller holds event_lock. Without any left no thread should be woken. */
 static void eq_clear_signal(struct msgep_eq *eq)
 {
 	DOFI_ASSERT_LOCKED(&eq->event_lock);
 	if (dofi_list_empty(&eq->events) && dofi_list_empty(&eq->checked_eps))
-		dofi_eventfd_clear(eq->signal);
+		eq_signal(eq, dofi_eventfd_clear);
 }
 
 void msgep_eq_push(struct msgep_eq *eq, struct msgep_event *event)
 {
 	pthread_mutex_lock(&eq->event_lock);
 	dofi_list_append(&eq->events, &event->link);
-	msgep_wait_signal(eq->signal);
+	eq_signal(eq, dofi_eventfd_set);
 	pthread_mutex_unlock(&eq->event_lock);
 }
 
@@ -26,7 +33,7 @@ void msgep_ep_path_checked(struct msgep_ep *ep)
 	pthread_mutex_lock(&eq->event_lock);
 	if (dofi_list_empty(&ep->checked_link)) {
 		dofi_list_append(&eq->checked_eps, &ep->checked_link);
-		msgep_wait_signal(eq->signal);
+		eq_signal(eq, dofi_eventfd_set);
 	}
 	pthread_mutex_unlock(&eq->event_lock);
 }
