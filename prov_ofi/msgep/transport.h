@@ -40,6 +40,8 @@ struct msgep_transport {
 	bool dispatches;      /* `progress` processes all endpoints: they are not polled
 			  * individually */
 
+	bool awaits_peer; /* a closed endpoint waits for the peer, unless that has ended */
+
 	/* ---- the adapter ---- */
 	/* libfabric's info of what is below; NULL: nothing is. 0, or reports why there is none. */
 	int (*find_inner)(const struct dofi_fab *fab, struct fi_info **info);

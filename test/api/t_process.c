@@ -524,3 +524,57 @@ TEST(process, limit_of_the_size_of_files_does_not_end_the_program)
 	}
 	pair_close(&p);
 }
+
+/* ---- both ends close at once ---- */
+
+#define CLOSES 30
+/* Less than the time for which a closed end awaits the confirmation of its last messages. */
+#define US_CLOSE 700000u
+
+/* Messages are under way in both directions when both ends close: none has to wait for the other,
+ * which confirms nothing any more. */
+static void close_at_once(struct half *h)
+{
+	struct dt_start start;
+
+	for (uint64_t i = 0; i < 4; i++)
+		OK(post_recv(&h->s, 32768 + (size_t)i * 8192, 8192, i));
+	dt_put_byte(h->fd, 'r');
+	dt_expect_byte(h->fd, 'r');
+	for (uint64_t i = 0; i < 4; i++)
+		OK(post_send(&h->s, 0, 8192, 100 + i));
+	dt_put_byte(h->fd, 's');
+	dt_expect_byte(h->fd, 's');
+	start = dt_start();
+	OK(dat_ep_disconnect(h->s.ep, DAT_CLOSE_ABRUPT_FLAG));
+	EV_CONN(h->s.conn, DISCONNECTED, h->s.ep);
+	node_abort(&h->n);
+	ASSERT(dt_in_time(&start, US_CLOSE));
+	munmap(h->s.buf.mem, h->s.buf.len);
+	dt_put_byte(h->fd, 'c');
+	dt_expect_byte(h->fd, 'c');
+}
+
+static void close_at_once_peer(int fd, const void *arg)
+{
+	struct half h;
+
+	(void)arg;
+	for (int i = 0; i < CLOSES; i++) {
+		serve(&h, fd);
+		close_at_once(&h);
+	}
+}
+
+TEST(process, ends_that_disconnect_at_once_close_without_waiting_for_each_other)
+{
+	struct dt_peer peer;
+	struct half h;
+
+	dt_peer_start(&peer, close_at_once_peer, NULL);
+	for (int i = 0; i < CLOSES; i++) {
+		attach(&h, peer.fd);
+		close_at_once(&h);
+	}
+	dt_peer_finish(&peer);
+}

@@ -296,9 +296,11 @@ void msgep_cm_forget(struct msgep_ep *ep)
 	case MSGEP_CM_LIVE:
 	case MSGEP_CM_ENDING:
 		msgep_cm_send_bye(conn);
+		msgep_cm_take_bye(conn);
 		msgep_cm_linger(conn);
 		break;
 	case MSGEP_CM_ENDED:
+		msgep_cm_take_bye(conn);
 		msgep_cm_linger(conn);
 		break;
 	case MSGEP_CM_PATH_CHECK:

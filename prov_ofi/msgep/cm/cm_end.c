@@ -241,6 +241,26 @@ void msgep_cm_peer_end(struct msgep_cm_conn *conn)
 	msgep_cm_try_end(conn);
 }
 
+void msgep_cm_take_bye(struct msgep_cm_conn *conn)
+{
+	struct msgep_ep *ep = conn->ep;
+	struct msgep_cm_msg msg;
+
+	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
+	if (!conn->transport->awaits_peer || conn->fd < 0 || conn->eof)
+		return;
+	dofi_lock(&ep->lock);
+	if (cm_recv_last(conn, true)) {
+		dofi_unlock(&ep->lock);
+		return;
+	}
+	if (!conn->bye_received)
+		ep->transport->drained(ep, true);
+	else if (!msgep_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg))
+		ep->transport->finished(ep, msg.params, msg.params_len);
+	dofi_unlock(&ep->lock);
+}
+
 /* ---------------------------------------------------------------- our end */
 
 void msgep_cm_send_bye(struct msgep_cm_conn *conn)

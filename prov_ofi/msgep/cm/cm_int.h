@@ -367,6 +367,8 @@ void msgep_cm_await_bye_tick(struct msgep_cm_conn *conn);
 void msgep_cm_peer_end(struct msgep_cm_conn *conn);
 /* Reports the end if that is possible now. */
 void msgep_cm_try_end(struct msgep_cm_conn *conn);
+/* Our end is going to close: reports to the transport if the peer has ended or died meanwhile. */
+void msgep_cm_take_bye(struct msgep_cm_conn *conn);
 /* Sends BYE and ends the local stream; no more frames are sent. */
 void msgep_cm_send_bye(struct msgep_cm_conn *conn);
 /* Removes the socket from the epoll sets of the completion queues. */

@@ -518,6 +518,7 @@ const struct msgep_transport msgep_transport_rdm = {
 	.check_path = rdm_probe,
 	.path_checked = rdm_path_ok,
 	.counts = rdm_counts,
+	.awaits_peer = true,
 	.lost = rdm_missing,
 	.finish = rdm_finish,
 	.finished = rdm_finished,

@@ -19,7 +19,7 @@
  *        28  u8   channel; RDM_CREDIT: counts only, ends after byte 47
  *        29  u8   packets of channel 0 that have arrived in sequence and are not consumed yet
  *        30  u8   flags: RDM_WANTS_ARRIVED, RDM_REVOKES; in credit packets also RDM_PROBES,
- *                 RDM_PROBE_REPLY
+ *                 RDM_PROBE_REPLY, RDM_CLOSES
  *        31  u8   zero
  *        32  u16  large-packet credits requested,
  *        34  u16  used
@@ -56,17 +56,21 @@
  *
  * So at most RDM_CREDIT_PACKETS credit packets are outstanding before the peer has to read one: two
  * for each channel's half windows; one query and one reply; one each that grants large-packet
- * credits to a connection without any, revokes them, and returns them; a probe and its reply. Those
+ * credits to a connection without any, revokes them, and returns them; a probe and its reply; one
+ * that closes. Those
  * that acknowledge are a window at most: each reports the consumption of another packet of channel
  * 0, and the peer sends no more than a window of these before it reads one.
  *
  * A closed end replies to the peer's query, and queries the arrival of everything it has sent,
  * unless the peer has ended first. It waits for the reply, because closing a TCP socket while its
- * peer still sends resets the connection, and data that the peer has not read by then is lost.
+ * peer still sends resets the connection, and data that the peer has not read by then is lost. If
+ * both ends are closed at about the same time, neither counts what arrives: each reports with its
+ * last credit packet (RDM_CLOSES) that it is closed, unless it knows that the peer waits for
+ * nothing, and the other one waits no longer.
  *
  * Connection parameters, numbers big-endian as in all messages of a handshake:
  *
- *   byte  0  u8   version, 6
+ *   byte  0  u8   version, 7
  *         1  u8   length of the endpoint's name
  *         2  u16  window: packets per channel
  *         4  u32  size of a packet, including all headers
@@ -92,7 +96,7 @@
 #include "msgep/inner.h"
 #include "msgep/msgep.h"
 
-#define RDM_VERSION 6
+#define RDM_VERSION 7
 #define RDM_HDR 48
 #define RDM_PACKET_HDR (RDM_HDR + MSGEP_FRAME_HDR)
 #define RDM_CREDIT 0xff
@@ -100,7 +104,8 @@
 #define RDM_REVOKES 0x02
 #define RDM_PROBES 0x04
 #define RDM_PROBE_REPLY 0x08
-#define RDM_CREDIT_PACKETS 11
+#define RDM_CLOSES 0x10
+#define RDM_CREDIT_PACKETS 12
 #define RDM_WINDOW_MAX 64
 #define RDM_PACKET_MAX 65536
 #define RDM_LARGE_TAG 1
@@ -114,11 +119,12 @@
  * credits. */
 #define RDM_TX_EXTRA 3
 /* Time limits: for a missing packet (a large one is slow, is overtaken, and its sender may be
- * stopped), for the last packets of a closed connection, and for the confirmation of their
- * arrival. */
+ * stopped), for the last packets of a closed connection, for these if the peer has ended, too, and
+ * for the confirmation of their arrival. */
 #define RDM_GAP_MS 5000
 #define RDM_LARGE_GAP_MS 60000
 #define RDM_LINGER_MS 2000
+#define RDM_GONE_MS 200
 #define RDM_CONFIRM_MS 1000
 /* Longest tick for providers without a descriptor, and while packets wait to be sent. */
 #define RDM_TICK_MS 1
@@ -229,6 +235,8 @@ struct rdm_conn {
 					* more */
 	_Atomic bool peer_died;        /* ... without its last message */
 	_Atomic bool path_ok;          /* packets pass both ways */
+	bool closing;                  /* the next credit packet reports that this end is closed */
+	bool peer_closed;              /* the peer's end is */
 	bool probing, probe_reply_due; /* the next credit packet probes; replies */
 
 	/* the peer's parameters */

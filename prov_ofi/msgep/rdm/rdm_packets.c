@@ -244,7 +244,7 @@ void rdm_packet_release(struct rdm_conn *conn, struct rdm_packet *packet)
 static bool rdm_request_due(const struct rdm_conn *conn)
 {
 	return !conn->requesting_arrived && (int32_t)(conn->message_end - conn->confirmed) > 0 &&
-	       (conn->ep || !conn->peer_gone);
+	       (conn->ep || !(conn->peer_gone || conn->peer_closed));
 }
 
 static bool rdm_answer_due(const struct rdm_conn *conn)
@@ -280,6 +280,10 @@ static void rdm_fill_header(struct rdm_conn *conn, struct rdm_packet *packet, ui
 	rdm_large_fill(conn, hdr);
 	if (channel == RDM_CREDIT)
 		rdm_probe_fill(conn, hdr);
+	if (channel == RDM_CREDIT && conn->closing) {
+		conn->closing = false;
+		hdr->flags |= RDM_CLOSES;
+	}
 	if (!rdm_request_due(conn) || channel == MSGEP_ANS)
 		return;
 	conn->requesting_arrived = true;
@@ -367,7 +371,7 @@ static bool rdm_conn_owes(const struct rdm_conn *conn)
 {
 	return (conn->ep || conn->closed_at) && conn->has_peer_params && !conn->broken &&
 	       (rdm_request_due(conn) || rdm_answer_due(conn) || rdm_acks_due(conn) ||
-		rdm_large_due(conn) || (conn->ep && rdm_probe_due(conn)));
+		rdm_large_due(conn) || conn->closing || (conn->ep && rdm_probe_due(conn)));
 }
 
 void rdm_list_owing(struct rdm_conn *conn)

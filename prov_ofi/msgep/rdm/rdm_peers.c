@@ -131,6 +131,7 @@ static void rdm_conn_reset(struct rdm_conn *conn)
 	conn->generation++;
 	if (getrandom(&conn->token, sizeof(conn->token), 0) < 0)
 		conn->token = conn->token * 6364136223846793005u + dofi_now();
+	conn->closing = conn->peer_closed = false;
 	conn->broken = conn->violated = conn->peer_gone = conn->peer_died = false;
 	conn->has_peer_params = false;
 	conn->path_ok = conn->probing = conn->probe_reply_due = false;
@@ -259,6 +260,8 @@ void rdm_conn_close(struct rdm_conn *conn)
 	if (conn->peer_died || !rdm_has_sent(conn))
 		atomic_store(&conn->broken, true);
 	dofi_list_append(&net->closed, &conn->link);
+	conn->closing = !conn->peer_died &&
+			(!conn->ended || conn->final[MSGEP_REQ] != conn->arrived_reported);
 	rdm_send_last(conn);
 	rdm_conns_reap(net);
 	rdm_post(net);
@@ -291,9 +294,12 @@ static void rdm_conn_abandon(struct rdm_conn *conn)
 	conn->large.sending = 0;
 }
 
+/* rxm reports nothing about packets to an adapter that has closed. */
 static bool rdm_conn_timed_out(const struct rdm_conn *conn)
 {
-	return dofi_now() - conn->closed_at > DOFI_MS(RDM_LINGER_MS);
+	unsigned int ms = conn->peer_closed || conn->peer_gone ? RDM_GONE_MS : RDM_LINGER_MS;
+
+	return dofi_now() - conn->closed_at > DOFI_MS(ms);
 }
 
 /* True if the peer may still confirm packets; the time limit starts when they have been sent. Until
@@ -302,7 +308,7 @@ static bool rdm_awaits_peer(struct rdm_conn *conn)
 {
 	uint64_t now = dofi_now();
 
-	if (!conn->has_peer_params || conn->broken || conn->peer_gone ||
+	if (!conn->has_peer_params || conn->broken || conn->peer_gone || conn->peer_closed ||
 	    atomic_load(&conn->confirmed) == atomic_load(&conn->sent[MSGEP_REQ]))
 		return false;
 	if (!conn->all_sent_at) {

@@ -56,6 +56,8 @@ static void rdm_confirm_closed(struct rdm_conn *conn, const struct rdm_hdr *hdr)
 		return;
 	if (!rdm_confirm(conn, le32toh(hdr->consumed[MSGEP_REQ]) + hdr->arrived))
 		rdm_violate(conn);
+	if (hdr->channel == RDM_CREDIT && hdr->flags & RDM_CLOSES)
+		conn->peer_closed = true;
 }
 
 /* The open connection that the packet is for, or NULL. */
@@ -284,6 +286,8 @@ static void rdm_recv_credit(struct rdm_net *net, struct rdm_conn *conn, struct r
 		rdm_violated(net, conn, packet, "a query about packets that were never sent");
 		return;
 	}
+	if (packet->hdr->flags & RDM_CLOSES)
+		conn->peer_closed = true;
 	rdm_probe_credit(conn, packet->hdr);
 	rdm_packet_return(net, packet);
 }
@@ -293,7 +297,7 @@ static bool rdm_flags_ok(const struct rdm_hdr *hdr)
 	uint8_t known = RDM_WANTS_ARRIVED | RDM_REVOKES;
 
 	if (hdr->channel == RDM_CREDIT)
-		known |= RDM_PROBES | RDM_PROBE_REPLY;
+		known |= RDM_PROBES | RDM_PROBE_REPLY | RDM_CLOSES;
 	return !(hdr->flags & ~known);
 }
 
