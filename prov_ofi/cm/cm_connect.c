@@ -473,7 +473,7 @@ static void cm_begin_graceful(struct dofi_ep *ep)
 	/* A target that never completes them must not block the endpoint indefinitely. */
 	dofi_timer_arm(&ia->timers, &ep->timer,
 		       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_DRAIN_MS)));
-	dofi_evd_service(ep->req_evd);
+	dofi_evd_service(ep->req_evd, NULL);
 	dofi_cm_drained(ep);
 	dofi_progress_wakeup(ia);
 }

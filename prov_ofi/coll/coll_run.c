@@ -29,15 +29,10 @@ static bool coll_take(struct dofi_coll *coll, bool consumer, bool may_read, DAT_
 	bool any;
 
 	dofi_lock(&evd->lock);
-	if (!dofi_evd_count(evd)) {
-		if (consumer && may_read)
-			dofi_evd_polled(evd);
-		if (may_read)
-			dofi_cq_read_batch(evd);
-	} else if (consumer && (evd->served || coll->ia->prog.automatic)) {
+	if (consumer && (may_read || dofi_evd_count(evd)))
 		dofi_evd_polled(evd);
-	}
-	evd->served = false;
+	if (may_read && !dofi_evd_count(evd))
+		dofi_cq_read_batch(evd);
 	any = dofi_evd_count(evd);
 	if (any)
 		dofi_evd_pop(evd, event);

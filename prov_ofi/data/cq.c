@@ -294,18 +294,20 @@ unsigned int dofi_cq_process(struct dofi_evd *evd, ssize_t n)
 	return (unsigned int)n;
 }
 
-unsigned int dofi_evd_service(struct dofi_evd *evd)
+unsigned int dofi_evd_service(struct dofi_evd *evd, unsigned int *requests)
 {
 	unsigned int total = 0, n;
-	uint32_t before;
+	uint32_t before, tail;
 
 	dofi_lock(&evd->lock);
 	before = evd->notified;
+	tail = evd->tail;
 	do {
 		n = dofi_cq_read_batch(evd);
 		total += n;
 	} while (n && total < SERVICE_LIMIT);
-	evd->served |= total != 0;
+	for (; requests && tail != evd->tail; tail++)
+		*requests += !evd->ring[tail & (evd->capacity - 1)].recv;
 	dofi_evd_notify(evd, before);
 	dofi_unlock(&evd->lock);
 	return total;
@@ -313,7 +315,7 @@ unsigned int dofi_evd_service(struct dofi_evd *evd)
 
 void dofi_evd_drain(struct dofi_evd *evd)
 {
-	for (int i = 0; i < DRAIN_ROUNDS && dofi_evd_service(evd) >= SERVICE_LIMIT; i++)
+	for (int i = 0; i < DRAIN_ROUNDS && dofi_evd_service(evd, NULL) >= SERVICE_LIMIT; i++)
 		;
 }
 

@@ -45,8 +45,9 @@ static inline unsigned int dofi_cq_read_batch(struct dofi_evd *evd)
 void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event);
 /* Reading for others than the taker of an event. */
 /* Reads the CQ until it is empty (at most a few hundred entries); for the progress thread and
- * teardown. Returns the number of completions read. */
-unsigned int dofi_evd_service(struct dofi_evd *evd);
+ * teardown. Returns the number of completions read; *requests, which may be NULL, grows by those of
+ * requests that have events. */
+unsigned int dofi_evd_service(struct dofi_evd *evd, unsigned int *requests);
 /* Reads the CQ until all completions present at the call have been processed. */
 void dofi_evd_drain(struct dofi_evd *evd);
 /* True if the caller may sleep on the CQ's descriptor. Caller holds evd->lock. */

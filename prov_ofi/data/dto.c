@@ -121,7 +121,7 @@ static __attribute__((noinline)) bool dto_alloc_slot(struct dofi_ep *ep, struct 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!q->limit)
 		return false;
-	dofi_evd_service(q == &ep->rq ? ep->recv_evd : ep->req_evd);
+	dofi_evd_service(q == &ep->rq ? ep->recv_evd : ep->req_evd, NULL);
 	return dofi_queue_count(q) < q->limit;
 }
 

@@ -224,13 +224,6 @@ static __attribute__((noinline)) DAT_RETURN evd_take_event(struct dofi_evd *evd,
 		evd_look_at_clock(evd);
 	if (evd->waiter || evd->dead)
 		return DOFI_ERR(DAT_INVALID_STATE, evd->waiter ? DAT_INVALID_STATE_EVD_WAITER : 0);
-	/* The progress thread read the CQ before the consumer: each dequeue of what it has read
-	 * counts as a poll. A consumer that posts a window and then takes its completions would
-	 * read once in a window only, and the thread would wake for each completion. */
-	if (evd->served || evd->obj.ia->prog.automatic)
-		dofi_evd_polled(evd);
-	if (dofi_evd_count(evd) <= 1)
-		evd->served = false;
 	if (!dofi_evd_count(evd) && atomic_load_explicit(&evd->groups, memory_order_relaxed))
 		evd_poll_groups(evd);
 	return evd_pop_ring(evd, event, evd->notified);
@@ -276,7 +269,6 @@ ALWAYS_INLINE DAT_RETURN evd_read_cq(struct dofi_evd *evd, DAT_EVENT *event)
 	DOFI_COUNT(evd->counts->polls, 1);
 	n = dofi_cq_read(evd);
 	evd = DOFI_FRESH(evd);
-	evd->served = false;
 	if (n == 1)
 		return evd_return_direct(evd, event) ? evd_leave(evd, DOFI_FRESH(DAT_SUCCESS))
 						     : evd_take_read(evd, event, 1);

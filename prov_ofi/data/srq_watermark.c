@@ -25,7 +25,7 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *nbufs, DAT_COUNT 
 		dofi_unlock(&ep->lock);
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	}
-	dofi_evd_service(evd);
+	dofi_evd_service(evd, NULL);
 	dofi_lock(&evd->lock);
 	n = (DAT_COUNT)(ep->srq ? dofi_srq_unreported(ep) : dofi_queue_count(&ep->rq));
 	dofi_unlock(&evd->lock);

@@ -81,7 +81,6 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	evd->counts->qlen = (uint32_t)evd->qlen;
 	evd->more_polls = evd->seen_polls = 0;
 	evd->has_msg_prefix = evd->obj.ia->fab.has_msg_prefix;
-	evd->served = false;
 	evd->full_batches = 0;
 	evd->min_batch = evd->batch = evd->obj.ia->fab.min_batch;
 	evd->calls_left = evd->calls = DOFI_EVD_CALLS_LEAST;

@@ -106,7 +106,6 @@ struct dofi_evd {
 	struct dofi_count_base *count_base;
 	uint32_t more_polls;       /* see dofi_evd_polls; evd->lock to write */
 	bool has_msg_prefix;       /* a prefix leads each message (fab->has_msg_prefix) */
-	bool served;               /* ring filled by another thread since the last dequeue */
 	uint8_t full_batches;      /* consecutive reads of the CQ that filled the batch */
 	uint8_t batch, min_batch;  /* entries of the next read; after a partial one */
 	uint8_t calls_left, calls; /* until dequeuing looks at the clock; between two looks */
@@ -143,17 +142,18 @@ static inline __attribute__((always_inline)) void dofi_evd_leave(struct dofi_evd
 		dofi_unlock(&evd->lock);
 }
 
-/* Counts a consumer's read of the CQ, or a dequeue from the ring that counts as one. */
+/* Counts a consumer's poll other than a dequeue. */
 static inline void dofi_evd_polled(struct dofi_evd *evd)
 {
 	DOFI_COUNT(evd->more_polls, 1);
 }
 
-/* Consumers' reads of the CQ and, where it fills without being read, dequeues from the ring: reads
- * of it are rare then. */
+/* Polls by consumers. Dequeues from the ring count, too: if another thread reads the CQ, there are
+ * no others. */
 static inline uint32_t dofi_evd_polls(const struct dofi_evd *evd)
 {
-	return DOFI_COUNT_READ(evd->more_polls) + (uint32_t)DOFI_COUNT_READ(evd->counts->polls);
+	return DOFI_COUNT_READ(evd->more_polls) + (uint32_t)DOFI_COUNT_READ(evd->counts->polls) +
+	       (uint32_t)DOFI_COUNT_READ(evd->counts->takes);
 }
 
 static inline uint32_t dofi_evd_count(const struct dofi_evd *evd)

@@ -65,6 +65,7 @@ struct dofi_progress {
 	_Atomic uint64_t period;         /* of the lease, in ns; 0: none */
 	_Atomic uint64_t used_at;        /* last look of a consumer's call at the clock */
 	uint32_t pass, passed;           /* calls that gain no lease; those so far; private */
+	unsigned int requests;           /* whose completions it has read; private */
 	_Atomic bool left_to_waiter;     /* some CQ: the end of a wait starts the timer */
 	_Atomic uint64_t extend_at;      /* polls restart the timer after that time */
 	_Atomic uint64_t extend_until;   /* but not after this one, when the thread looks */

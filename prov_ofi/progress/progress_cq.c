@@ -49,7 +49,7 @@ static bool progress_arm_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 static void progress_take_over_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 {
 	for (int i = evd->empty_polls ? 2 : 0; i < 3; i++) {
-		unsigned int n = dofi_evd_service(evd);
+		unsigned int n = dofi_evd_service(evd, &ia->prog.requests);
 		bool may_sleep;
 
 		dofi_lock(&evd->lock);
@@ -95,7 +95,7 @@ static void progress_sweep(struct dofi_ia *ia)
 		struct dofi_evd *evd = dofi_container(pos, struct dofi_evd, link);
 
 		if (evd->progress == DOFI_EVD_LEFT && !evd->polled && !progress_is_read_now(evd))
-			dofi_evd_service(evd);
+			dofi_evd_service(evd, NULL);
 	}
 }
 
@@ -186,7 +186,8 @@ static void progress_continue_lease(struct dofi_ia *ia, uint32_t calls)
 }
 
 /* The lease is continued, or ends, when the timer expires. It is granted for an event that
- * consumers may handle themselves, if they have called before it. */
+ * consumers may handle themselves, if they have called before it. Requests that the thread has
+ * completed count as calls. */
 void dofi_progress_look(struct dofi_ia *ia, unsigned int kinds)
 {
 	uint64_t now, period = dofi_progress_period(ia) / FIRST_PART;
@@ -199,7 +200,12 @@ void dofi_progress_look(struct dofi_ia *ia, unsigned int kinds)
 	calls = progress_count_calls(ia);
 	if (timer) {
 		progress_continue_lease(ia, calls);
-	} else if (calls && (ia->prog.automatic || !progress_passes_over(&ia->prog, calls))) {
+		return;
+	}
+	/* A consumer that posts a window makes no other call meanwhile. */
+	calls += ia->prog.requests;
+	ia->prog.requests = 0;
+	if (calls && (ia->prog.automatic || !progress_passes_over(&ia->prog, calls))) {
 		now = dofi_now();
 		progress_start_period(ia, period, now + period, now);
 	}
@@ -228,7 +234,7 @@ static bool progress_leaves_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 	if (!leased || cno || (evd == ia->coll_evd && !evd->polled))
 		return false;
 	if (evd->progress == DOFI_EVD_ARMED)
-		dofi_evd_service(evd);
+		dofi_evd_service(evd, NULL);
 	return true;
 }
 
