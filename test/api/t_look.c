@@ -307,6 +307,68 @@ TEST(look, is_not_needed_for_what_was_posted_after_unanswered_sends)
 	two_close(&t);
 }
 
+struct threshold_wait {
+	DAT_EVD_HANDLE evd;
+	DAT_COUNT threshold;
+};
+
+static void wait_for_threshold(void *arg)
+{
+	struct threshold_wait *w = arg;
+	DAT_COUNT more;
+	DAT_EVENT event;
+
+	OK(dat_evd_wait(w->evd, DAT_TIMEOUT_INFINITE, w->threshold, &event, &more));
+	ASSERT_EQ(event.event_number, DAT_DTO_COMPLETION_EVENT);
+}
+
+#define BURSTS 3
+
+/* The same while a thread waits on each queue, so that the progress thread has left them all. */
+TEST(look, is_not_needed_for_what_was_posted_beside_waiting_threads)
+{
+	struct threshold_wait w[4];
+	struct dt_thread thread[4];
+	uint64_t end;
+	struct two t;
+
+	if (fabric_is("iwarp"))
+		dt_skip("here a send without a receive ends the connection");
+	two_open(&t, 64);
+	for (int i = 0; i < 2; i++) {
+		OK(post_recv(&t.a[i], 0, WRITTEN, 0));
+		w[2 * i] = (struct threshold_wait){ t.a[i].recv, 1 };
+		w[2 * i + 1] =
+			(struct threshold_wait){ t.a[i].req, BURSTS * (i ? 1 : UNMATCHED) + 1 };
+	}
+	for (int i = 0; i < 4; i++)
+		dt_thread_start(&thread[i], wait_for_threshold, &w[i]);
+	for (unsigned int n = 1; n <= BURSTS; n++) {
+		for (int i = 0; i < 4; i++)
+			dt_thread_wait_blocked(&thread[i]);
+		usleep(20000);
+		fill(t.a[1].buf.mem, WRITTEN, n);
+		for (int i = 0; i < UNMATCHED; i++)
+			OK(post_send(&t.a[0], 0, WRITTEN, 0));
+		OK(post_write(&t.a[1], 0, WRITTEN, n, &t.b[1], 0));
+		end = dt_now_us() + (uint64_t)US_EVENT * dt_slow();
+		while (!is_filled(t.b[1].buf.mem, WRITTEN, n)) {
+			ASSERT(dt_now_us() < end);
+			usleep(100);
+		}
+	}
+	/* One more of each releases the threads. */
+	OK(post_send(&t.a[0], 0, WRITTEN, 0));
+	OK(post_write(&t.a[1], 0, WRITTEN, 0, &t.b[1], 0));
+	for (int i = 0; i < BURSTS * UNMATCHED + 1; i++)
+		OK(post_recv(&t.b[0], 0, WRITTEN, 0));
+	for (int i = 0; i < 2; i++)
+		OK(post_send(&t.b[i], 0, WRITTEN, 0));
+	for (int i = 0; i < 4; i++)
+		dt_thread_join(&thread[i]);
+	two_close(&t);
+}
+
 /* Together longer than all that is on its way to a peer without receives. */
 #define MANY 512
 #define EACH 4096

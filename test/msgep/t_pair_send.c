@@ -574,8 +574,12 @@ TEST(pair_send, a_burst_is_sent_while_all_threads_sleep)
 	struct side s;
 	struct one *o = one_open_asleep(&s);
 
-	for (unsigned int i = 1; i <= 2; i++) {
-		atomic_store(&o->net.asleep, true); /* pair_may_sleep */
+	for (unsigned int i = 1; i <= 4; i++) {
+		/* pair_may_sleep */
+		if (i % 2)
+			atomic_store(&o->net.asleep, true);
+		else
+			atomic_store(&o->net.waiter, 1);
 		for (unsigned int k = 0; k < 4 * PAIR_BURST_FREE; k++)
 			put(o, MSGEP_REQ, MSGEP_MSG, 0, 0);
 		while (packets < i * 4 * PAIR_BURST_FREE)

@@ -417,8 +417,10 @@ struct pair_net {
 	uint64_t received_at;
 	_Atomic bool has_touched, has_kept;
 	_Atomic enum pair_need dirty_need; /* no pair in `dirty` has a higher one; leaf to write */
-	/* A thread may sleep, and nothing has been left to the next poll since; leaf to set. */
+	/* The progress thread may sleep, and nothing has been left to the next poll since. The same
+	 * of a thread of the program, which has not polled since; 0: of none. leaf to set */
 	_Atomic bool asleep;
+	_Atomic uintptr_t waiter;
 	_Atomic uint32_t n_transfers; /* posted to libfabric */
 	_Atomic uint32_t empty_polls; /* polls that found nothing; net->lock to write */
 	_Atomic uint32_t users;       /* connections */
@@ -432,6 +434,13 @@ static inline struct pair_net *pair_net_of(const struct msgep_domain *domain)
 static inline bool pair_is_bulk_apart(const struct pair_net *net)
 {
 	return net->bulk_inner == &net->apart;
+}
+
+/* True if a thread may sleep that has to know what is left to the next poll. */
+static inline bool pair_has_sleeper(const struct pair_net *net)
+{
+	return atomic_load_explicit(&net->asleep, memory_order_relaxed) ||
+	       atomic_load_explicit(&net->waiter, memory_order_relaxed);
 }
 
 /* True if no packets have been collected. Caller holds pair->lock. */
@@ -558,6 +567,8 @@ void pair_owe(struct pair_conn *conn);
 /* Something waits for the next poll, which the program may never make: if the threads that watch
  * the adapter's queues sleep, one of them is woken a millisecond later. */
 void pair_leave_work(struct pair_net *net);
+/* The calling thread may sleep. Caller holds leaf. */
+void pair_note_sleeper(struct pair_net *net);
 /* A message has completed. Caller holds net->lock. */
 void pair_sent(struct pair_buf *buf);
 /* The pair is closed: returns its buffers to the pool. */

@@ -361,7 +361,7 @@ bool pair_may_sleep(struct msgep_domain *domain, bool used)
 		may = !atomic_load(&net->has_touched) && !atomic_load(&net->dirty_need) &&
 		      !atomic_load(&net->has_kept);
 		if (may && used)
-			atomic_store_explicit(&net->asleep, true, memory_order_relaxed);
+			pair_note_sleeper(net);
 		dofi_unlock(&net->leaf);
 	}
 	dofi_unlock(&net->lock);

@@ -598,6 +598,15 @@ static bool pair_looks_at_bulk(const struct pair_net *net, bool always)
 	       (always || atomic_load_explicit(&net->n_transfers, memory_order_relaxed));
 }
 
+/* A waiter that polls sends what is left before it sleeps again; if it returns, the progress thread
+ * takes its queue over. */
+static __attribute__((noinline)) void pair_end_waiter(struct pair_net *net)
+{
+	uintptr_t self = (uintptr_t)pthread_self();
+
+	atomic_compare_exchange_strong(&net->waiter, &self, 0);
+}
+
 unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 {
 	struct poll p = { net, direct };
@@ -630,8 +639,10 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	pair_flush_dirty(net, got ? PAIR_URGENT : PAIR_LAZY);
 	if (net->received)
 		net->received_at = now;
+	if (DOFI_UNLIKELY(atomic_load_explicit(&net->waiter, memory_order_relaxed)))
+		pair_end_waiter(net);
 	/* In this order: the last one is a call of the C library. */
-	if (atomic_load_explicit(&net->asleep, memory_order_relaxed) &&
+	if (pair_has_sleeper(net) &&
 	    (atomic_load_explicit(&net->dirty_need, memory_order_relaxed) ||
 	     atomic_load_explicit(&net->has_touched, memory_order_relaxed) ||
 	     atomic_load_explicit(&net->has_kept, memory_order_relaxed)) &&

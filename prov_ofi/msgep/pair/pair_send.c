@@ -11,6 +11,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "msgep/cm/inbox.h"
 #include "msgep/pair/pair.h"
 
@@ -74,10 +75,20 @@ void pair_pool_free(struct pair_net *net)
 	}
 }
 
+void pair_note_sleeper(struct pair_net *net)
+{
+	DOFI_ASSERT_LOCKED(&net->leaf);
+	if (dofi_thread_is_progress)
+		atomic_store_explicit(&net->asleep, true, memory_order_relaxed);
+	else
+		atomic_store_explicit(&net->waiter, (uintptr_t)pthread_self(),
+				      memory_order_relaxed);
+}
+
 void pair_leave_work(struct pair_net *net)
 {
-	if (atomic_load_explicit(&net->asleep, memory_order_relaxed) &&
-	    atomic_exchange(&net->asleep, false))
+	if (pair_has_sleeper(net) &&
+	    (atomic_exchange(&net->asleep, false) | !!atomic_exchange(&net->waiter, 0)))
 		msgep_inbox_retry(net->domain);
 }
 
