@@ -49,6 +49,9 @@ static int verbs_cm_fd(int eq_fd)
 	return found;
 }
 
+/* QUIRK libfabric>=1.19 verbs: crashes (SIGSEGV) when a receive of a shared context fails with
+ * another status than "flushed": vrb_poll_cq takes the context for an endpoint (verbs_cq.c, 2.6;
+ * seen in 2.1). Nothing prevents that here. */
 static int verbs_prepare_srq(struct dofi_srq *srq)
 {
 	struct dofi_fab *fab = &srq->obj.ia->fab;
