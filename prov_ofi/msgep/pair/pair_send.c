@@ -87,8 +87,13 @@ void pair_note_sleeper(struct pair_net *net)
 
 void pair_leave_work(struct pair_net *net)
 {
-	if (pair_has_sleeper(net) &&
-	    (atomic_exchange(&net->asleep, false) | !!atomic_exchange(&net->waiter, 0)))
+	bool asleep, waits;
+
+	if (!pair_has_sleeper(net))
+		return;
+	asleep = atomic_exchange(&net->asleep, false);
+	waits = atomic_exchange(&net->waiter, 0) != 0;
+	if (asleep || waits)
 		msgep_inbox_retry(net->domain);
 }
 
