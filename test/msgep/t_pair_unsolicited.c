@@ -103,6 +103,19 @@ TEST(pair_unsolicited, messages_whose_receives_have_been_reported_are)
 	one_close(o);
 }
 
+TEST(pair_unsolicited, no_message_is_if_the_peer_reports_no_receives)
+{
+	struct one *o = one_idle();
+
+	for (uint32_t used = 0; used < 4; used++) {
+		/* After 2^31 messages, for example. */
+		o->conn.used_receives = used << 30 | 1;
+		ASSERT(!message_at_once(o));
+		consume_all(o);
+	}
+	one_close(o);
+}
+
 TEST(pair_unsolicited, all_parts_of_a_message_take_one_receive)
 {
 	struct one *o = one_idle();

@@ -25,10 +25,11 @@ static bool unsolicited_is_clear(const struct pair_conn *conn)
 	       atomic_load_explicit(&conn->granted[MSGEP_REQ], memory_order_relaxed) == sent;
 }
 
-/* True if the peer has posted the receive that the next message takes. */
+/* True if the peer has posted the receive that the next message takes. A peer that receives from a
+ * shared queue reports none, however many messages there have been. */
 static bool unsolicited_has_receive(const struct pair_conn *conn)
 {
-	return (int32_t)(conn->peer_receives - conn->used_receives) > 0;
+	return conn->peer_receives && (int32_t)(conn->peer_receives - conn->used_receives) > 0;
 }
 
 void pair_note_receives(struct pair_conn *conn, uint32_t posted)
