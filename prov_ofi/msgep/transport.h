@@ -39,8 +39,7 @@ struct msgep_transport {
 	bool traffic_classes; /* connections have a DSCP each, or no packets */
 	bool dispatches;      /* `progress` processes all endpoints: they are not polled
 			  * individually */
-
-	bool awaits_peer; /* a closed endpoint waits for the peer, unless that has ended */
+	bool awaits_peer;     /* a closed endpoint waits for the peer, unless that has ended */
 
 	/* ---- the adapter ---- */
 	/* libfabric's info of what is below; NULL: nothing is. 0, or reports why there is none. */

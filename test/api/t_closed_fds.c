@@ -4,7 +4,6 @@
 #include "rig.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -57,7 +56,8 @@ static int close_all(void)
 	return last;
 }
 
-/* The adapter wakes by itself soon, or not at all: both ways must end. */
+/* The adapter wakes by itself soon, or not at all: both ways must end. Nothing shows that a thread
+ * does not compute but that time passes. */
 static void let_it_notice(void)
 {
 	double before;
@@ -122,21 +122,26 @@ TEST(closed_fds, another_adapter_can_be_opened_afterwards)
 
 /* ---- threads that wait meanwhile ---- */
 
-static void *wait_for_event(void *evd)
+struct waiter {
+	DAT_EVD_HANDLE evd;
+	struct dt_thread thread;
+};
+
+static void wait_for_event(void *arg)
 {
+	struct waiter *w = arg;
 	DAT_EVENT ev;
 	DAT_COUNT more;
+	DAT_RETURN ret = dat_evd_wait(w->evd, DAT_TIMEOUT_INFINITE, 1, &ev, &more);
 
-	return (void *)(uintptr_t)DAT_GET_TYPE(
-		dat_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &ev, &more));
+	/* The end of the connection may have come first. */
+	ASSERT(ret == DAT_SUCCESS || DAT_GET_TYPE(ret) == DAT_ABORT);
 }
 
 static void waiters_peer(int fd, const void *arg)
 {
-	DAT_EVD_HANDLE evds[2];
-	pthread_t threads[2];
+	struct waiter w[2];
 	struct dt_start start;
-	void *result;
 	struct pair p;
 	double before;
 
@@ -144,22 +149,20 @@ static void waiters_peer(int fd, const void *arg)
 	(void)arg;
 	keep_open_fds();
 	pair_up(&p);
-	evds[0] = p.a.recv;
-	evds[1] = p.cr_evd;
+	w[0].evd = p.a.recv;
+	w[1].evd = p.cr_evd;
 	for (int i = 0; i < 2; i++)
-		ASSERT_EQ(pthread_create(&threads[i], NULL, wait_for_event, evds[i]), 0);
-	usleep(100000);
+		dt_thread_start(&w[i].thread, wait_for_event, &w[i]);
+	for (int i = 0; i < 2; i++)
+		dt_thread_wait_blocked(&w[i].thread);
 	close_all();
 	let_it_notice();
 	before = cpu_seconds();
 	start = dt_start();
 	node_abort(&p.node);
 	ASSERT(dt_in_time(&start, 2 * US_END));
-	for (int i = 0; i < 2; i++) {
-		ASSERT_EQ(pthread_join(threads[i], &result), 0);
-		/* The end of the connection may have come first. */
-		ASSERT((uintptr_t)result == DAT_ABORT || (uintptr_t)result == DAT_SUCCESS);
-	}
+	for (int i = 0; i < 2; i++)
+		dt_thread_join(&w[i].thread);
 	ASSERT(cpu_seconds() - before < 1);
 }
 

@@ -346,6 +346,8 @@ TEST(look, is_not_needed_for_what_was_posted_beside_waiting_threads)
 	for (unsigned int n = 1; n <= BURSTS; n++) {
 		for (int i = 0; i < 4; i++)
 			dt_thread_wait_blocked(&thread[i]);
+		/* The progress thread looks a last time when the lease ends, and then sleeps. No
+		 * event shows that; a shorter sleep makes the case easier, not wrong. */
 		usleep(20000);
 		fill(t.a[1].buf.mem, WRITTEN, n);
 		for (int i = 0; i < UNMATCHED; i++)

@@ -57,9 +57,8 @@
  * So at most RDM_CREDIT_PACKETS credit packets are outstanding before the peer has to read one: two
  * for each channel's half windows; one query and one reply; one each that grants large-packet
  * credits to a connection without any, revokes them, and returns them; a probe and its reply; one
- * that closes. Those
- * that acknowledge are a window at most: each reports the consumption of another packet of channel
- * 0, and the peer sends no more than a window of these before it reads one.
+ * that closes. Those that acknowledge are a window at most: each reports the consumption of another
+ * packet of channel 0, and the peer sends no more than a window of these before it reads one.
  *
  * A closed end replies to the peer's query, and queries the arrival of everything it has sent,
  * unless the peer has ended first. It waits for the reply, because closing a TCP socket while its
