@@ -281,6 +281,9 @@ struct pair_transfer {
 	_Alignas(8) uint8_t carried[PAIR_CARRY]; /* packets behind the data */
 };
 
+/* Counts of bytes are multiples of PAIR_UNIT. */
+#define PAIR_NOT_CLEAR 1u
+
 struct pair_conn {
 	struct msgep_ep *ep;     /* NULL: unused */
 	struct pair *pair;       /* NULL: not attached. net->lock and ep->lock to write */
@@ -328,7 +331,7 @@ struct pair_conn {
 				* net->lock */
 	struct pair_path by_pair, by_bulk;
 	/* Requests whose data was sent unsolicited. Up to `clear`, counted like `sent`, the peer's
-	 * program cannot delay requests. */
+	 * program cannot delay requests; PAIR_NOT_CLEAR: not known. */
 	struct pair_path unsolicited;
 	uint32_t clear;
 	/* Receives since the connection began: that the peer has reported, that our messages take,
@@ -649,10 +652,30 @@ void pair_carry_drop(struct pair_conn *conn);
 /* pair_unsolicited.c. Caller holds ep->lock. */
 /* The transport's operation. */
 enum msgep_bulk_mode pair_bulk_mode(struct msgep_ep *ep, uint8_t kind);
-/* A packet of that size follows the requests that have been sent. */
-void pair_note_request(struct pair_conn *conn, const struct msgep_frame *f, uint32_t size);
+/* True if the packet begins to use a receive of the peer. */
+static inline bool pair_takes_receive(const struct msgep_frame *f)
+{
+	return f->kind == MSGEP_MSG ? f->flags & MSGEP_FIRST : f->kind == MSGEP_IMM;
+}
+
+/* The connection has a bulk endpoint, and a packet of that size follows the requests that have been
+ * sent. */
+void pair_note_order(struct pair_conn *conn, const struct msgep_frame *f, uint32_t size);
+static inline void pair_note_request(struct pair_conn *conn, const struct msgep_frame *f,
+				     uint32_t size)
+{
+	if (conn->bulk)
+		pair_note_order(conn, f, size);
+	conn->used_receives += pair_takes_receive(f);
+}
+
 /* The peer has posted that many receives since the connection began, or 0. */
-void pair_note_receives(struct pair_conn *conn, uint32_t posted);
+static inline void pair_note_receives(struct pair_conn *conn, uint32_t posted)
+{
+	if ((int32_t)(posted - conn->peer_receives) > 0)
+		conn->peer_receives = posted;
+}
+
 /* True if the peer has posted memory for all unsolicited requests. */
 static inline bool pair_is_solicited(struct pair_conn *conn)
 {

@@ -91,6 +91,8 @@ static struct pair_bulk *bulk_new(struct pair_conn *conn)
 	dofi_lock(&conn->ep->lock);
 	conn->bulk = bulk;
 	conn->had_bulk = false;
+	/* Requests before this were not noted. */
+	conn->clear = PAIR_NOT_CLEAR;
 	dofi_unlock(&conn->ep->lock);
 	return bulk;
 }

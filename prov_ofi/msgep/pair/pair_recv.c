@@ -591,20 +591,35 @@ static void pair_count_empty_poll(struct pair_net *net)
 	atomic_store_explicit(&net->empty_polls, n + 1, memory_order_relaxed);
 }
 
-/* True if bulk endpoints have a queue of their own, and there may be something to do. */
-static bool pair_looks_at_bulk(const struct pair_net *net, bool always)
+static bool pair_eq_is_due(const struct pair_net *net, uint64_t now)
 {
-	return pair_is_bulk_apart(net) &&
-	       (always || atomic_load_explicit(&net->n_transfers, memory_order_relaxed));
+	return net->connecting || now - net->eq_read_at >= PAIR_EQ_NS;
+}
+
+/* Reads the queue of bulk endpoints that have one of their own, if there may be something in it. */
+static __attribute__((noinline)) unsigned int pair_poll_apart(struct poll *p, uint64_t now)
+{
+	struct pair_net *net = p->net;
+
+	if (p->direct && !atomic_load_explicit(&net->n_transfers, memory_order_relaxed) &&
+	    !pair_eq_is_due(net, now))
+		return 0;
+	return msgep_inner_poll(&net->apart, false, p, pair_completed, pair_failed);
 }
 
 /* A waiter that polls sends what is left before it sleeps again; if it returns, the progress thread
  * takes its queue over. */
-static __attribute__((noinline)) void pair_end_waiter(struct pair_net *net)
+static __attribute__((noinline)) void pair_tell_sleepers(struct pair_net *net)
 {
 	uintptr_t self = (uintptr_t)pthread_self();
 
 	atomic_compare_exchange_strong(&net->waiter, &self, 0);
+	/* In this order: the last one is a call of the C library. */
+	if ((atomic_load_explicit(&net->dirty_need, memory_order_relaxed) ||
+	     atomic_load_explicit(&net->has_touched, memory_order_relaxed) ||
+	     atomic_load_explicit(&net->has_kept, memory_order_relaxed)) &&
+	    !dofi_thread_is_progress)
+		pair_leave_work(net);
 }
 
 unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
@@ -612,7 +627,6 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	struct poll p = { net, direct };
 	uint64_t now = dofi_now();
 	bool fresh = net->received && direct && now - net->received_at < PAIR_FRESH_NS;
-	bool eq_due = net->connecting || now - net->eq_read_at >= PAIR_EQ_NS;
 	unsigned int got = 0;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
@@ -626,9 +640,9 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	/* Nor does its reply wait for a system call that usually finds nothing. */
 	if (!fresh)
 		got = msgep_inner_poll(&net->inner, false, &p, pair_completed, pair_failed);
-	if (pair_looks_at_bulk(net, eq_due || !direct))
-		got += msgep_inner_poll(&net->apart, false, &p, pair_completed, pair_failed);
-	if (eq_due)
+	if (pair_is_bulk_apart(net))
+		got += pair_poll_apart(&p, now);
+	if (pair_eq_is_due(net, now))
 		pair_read_eq(net);
 	if (atomic_load_explicit(&net->has_touched, memory_order_relaxed))
 		pair_serve_touched(net, direct);
@@ -639,15 +653,8 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	pair_flush_dirty(net, got ? PAIR_URGENT : PAIR_LAZY);
 	if (net->received)
 		net->received_at = now;
-	if (DOFI_UNLIKELY(atomic_load_explicit(&net->waiter, memory_order_relaxed)))
-		pair_end_waiter(net);
-	/* In this order: the last one is a call of the C library. */
-	if (pair_has_sleeper(net) &&
-	    (atomic_load_explicit(&net->dirty_need, memory_order_relaxed) ||
-	     atomic_load_explicit(&net->has_touched, memory_order_relaxed) ||
-	     atomic_load_explicit(&net->has_kept, memory_order_relaxed)) &&
-	    !dofi_thread_is_progress)
-		pair_leave_work(net);
+	if (pair_has_sleeper(net))
+		pair_tell_sleepers(net);
 	return got;
 }
 

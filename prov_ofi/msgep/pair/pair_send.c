@@ -194,7 +194,6 @@ static void pair_put_counts(struct pair_conn *conn, struct msgep_frame *f)
 /* What the peer needs to know for unsolicited messages (pair_unsolicited.c). */
 static void pair_put_receives(struct pair_conn *conn, struct msgep_frame *f)
 {
-	atomic_store_explicit(&conn->receives, conn->ep->rx_tail, memory_order_relaxed);
 	if (f->kind == MSGEP_MSG)
 		f->key = conn->ep->rx_tail;
 	else if (f->kind == MSGEP_ACK)

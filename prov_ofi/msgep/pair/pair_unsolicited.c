@@ -32,18 +32,10 @@ static bool unsolicited_has_receive(const struct pair_conn *conn)
 	return conn->peer_receives && (int32_t)(conn->peer_receives - conn->used_receives) > 0;
 }
 
-void pair_note_receives(struct pair_conn *conn, uint32_t posted)
+void pair_note_order(struct pair_conn *conn, const struct msgep_frame *f, uint32_t size)
 {
-	DOFI_ASSERT_LOCKED(&conn->ep->lock);
-	if ((int32_t)(posted - conn->peer_receives) > 0)
-		conn->peer_receives = posted;
-}
-
-void pair_note_request(struct pair_conn *conn, const struct msgep_frame *f, uint32_t size)
-{
-	bool takes = f->kind == MSGEP_IMM || (f->kind == MSGEP_MSG && (f->flags & MSGEP_FIRST));
-	bool may_wait = takes ? !unsolicited_has_receive(conn)
-			      : f->kind != MSGEP_MSG && f->kind != MSGEP_WRITE;
+	bool may_wait = pair_takes_receive(f) ? !unsolicited_has_receive(conn)
+					      : f->kind != MSGEP_MSG && f->kind != MSGEP_WRITE;
 	uint32_t end = conn->sent[MSGEP_REQ] + size;
 
 	DOFI_ASSERT_LOCKED(&conn->ep->lock);
@@ -51,7 +43,6 @@ void pair_note_request(struct pair_conn *conn, const struct msgep_frame *f, uint
 		conn->clear = end;
 	if (f->flags & MSGEP_UNSOLICITED)
 		conn->unsolicited = (struct pair_path){ true, end };
-	conn->used_receives += takes;
 	if (f->kind == MSGEP_MSG)
 		conn->in_message = !(f->flags & MSGEP_LAST);
 }
