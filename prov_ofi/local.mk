@@ -55,11 +55,11 @@ dofi_common_sources = \
 	prov_ofi/msgep/cm/cm_sock.c \
 	prov_ofi/msgep/cm/cm_stall.c \
 	prov_ofi/msgep/cm/inbox.c prov_ofi/msgep/cm/inbox.h \
-	prov_ofi/msgep/fid/cq.c \
-	prov_ofi/msgep/fid/ep.c \
-	prov_ofi/msgep/fid/eq.c \
-	prov_ofi/msgep/fid/fabric.c \
-	prov_ofi/msgep/fid/pep.c \
+	prov_ofi/msgep/fid/fid_cq.c \
+	prov_ofi/msgep/fid/fid_ep.c \
+	prov_ofi/msgep/fid/fid_eq.c \
+	prov_ofi/msgep/fid/fid_fabric.c \
+	prov_ofi/msgep/fid/fid_pep.c \
 	prov_ofi/msgep/frame.h \
 	prov_ofi/msgep/inner.c prov_ofi/msgep/inner.h \
 	prov_ofi/msgep/iov.h \
@@ -118,10 +118,10 @@ dofi_common_sources = \
 # DOFI_API is the version; sources that need it, or headers of DAT.
 dofi_sources = \
 	prov_ofi/api/cancel_guard.c prov_ofi/api/cancel_guard.h \
-	prov_ofi/api/ep.c prov_ofi/object/ep.h \
+	prov_ofi/api/ep_create.c prov_ofi/object/ep.h \
 	prov_ofi/api/ep_attr.c \
 	prov_ofi/api/evd_wait.c \
-	prov_ofi/api/ia.c prov_ofi/object/ia.h \
+	prov_ofi/api/ia_open.c prov_ofi/object/ia.h \
 	prov_ofi/api/ia_attr.c \
 	prov_ofi/api/provider.c \
 	prov_ofi/base/counter_file.c prov_ofi/base/counter_file.h \
@@ -141,7 +141,7 @@ dofi_sources = \
 	prov_ofi/cm/cm_sealed.c \
 	prov_ofi/cm/cm_sp.c \
 	prov_ofi/cm/cm_ud.c \
-	prov_ofi/cm/conn.c prov_ofi/object/conn.h \
+	prov_ofi/cm/conn_open.c prov_ofi/object/conn.h \
 	prov_ofi/cm/diag_cm.c prov_ofi/cm/diag_cm.h \
 	prov_ofi/cm/ep_life.c \
 	prov_ofi/cm/outage.c prov_ofi/cm/outage.h \
@@ -155,11 +155,11 @@ dofi_sources = \
 	prov_ofi/data/dto_submit.c prov_ofi/data/dto_submit.h \
 	prov_ofi/data/evd_dequeue.c \
 	prov_ofi/data/fi_post.c prov_ofi/data/fi_post.h \
-	prov_ofi/data/rmr.c prov_ofi/object/rmr.h \
-	prov_ofi/data/srq.c prov_ofi/object/srq.h \
+	prov_ofi/data/rmr_bind.c prov_ofi/object/rmr.h \
+	prov_ofi/data/srq_calls.c prov_ofi/object/srq.h \
 	prov_ofi/data/srq_cq.c prov_ofi/data/srq_cq.h \
 	prov_ofi/data/srq_watermark.c \
-	prov_ofi/data/ud.c prov_ofi/data/ud.h \
+	prov_ofi/data/ud_message.c prov_ofi/data/ud_message.h \
 	prov_ofi/fabric/emulated/emulated.c prov_ofi/fabric/emulated/emulated.h \
 	prov_ofi/fabric/fab.c prov_ofi/fabric/fab.h prov_ofi/fabric/fab_ops.h \
 	prov_ofi/fabric/verbs/announce.c prov_ofi/fabric/verbs/announce.h \
@@ -218,7 +218,7 @@ prov_ofi_dat1_libdaplofi_la_DEPENDENCIES = prov_ofi/libdaplofi-common.la libdat.
 	prov_ofi/libdaplofi.map
 
 prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api/api_20.c prov_ofi/api/csp.c \
-	prov_ofi/api/counters.c prov_ofi/api/ext.h \
+	prov_ofi/api/counter_calls.c prov_ofi/api/ext.h \
 	prov_ofi/api/ha_related.c \
 	prov_ofi/coll/coll.h prov_ofi/coll/coll_int.h \
 	prov_ofi/coll/coll_alg.c prov_ofi/coll/coll_alg_reduce.c \

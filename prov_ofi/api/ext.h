@@ -8,7 +8,7 @@
 
 #include "base/dat_version.h"
 
-/* ---------------------------------------------------------------- counters.c */
+/* ---------------------------------------------------------------- counter_calls.c */
 
 /* which: a counter of the object's kind, or the number of them, which means all. */
 DAT_RETURN dofi_query_counters(DAT_HANDLE handle, int which, DAT_UINT64 *out, bool reset);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The counters of one EP, EVD or IA as they are kept.
  *
- * They only grow; what dat_ib_query_counters() reports is derived from them (api/counters.c).
+ * They only grow; what dat_ib_query_counters() reports is derived from them (api/counter_calls.c).
  * Counters that are incremented together are in one cache line, and those of posting threads are
  * not in that of completing threads.
  */

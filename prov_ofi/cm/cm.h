@@ -56,7 +56,7 @@ void dofi_ep_reset_fields(struct dofi_ep *ep);
 /* Destroys the EP without an event. Caller has invalidated the handle. */
 void dofi_ep_destroy(struct dofi_ep *ep);
 
-/* Connections of the fabric (cm/conn.c) */
+/* Connections of the fabric (cm/conn_open.c) */
 /* Creates the fabric endpoint for `ep` from `info` and binds it to the EP's queues. If that fails
  * after the endpoint has taken over the request in info->handle, that is NULL. */
 int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **out);

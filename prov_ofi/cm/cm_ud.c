@@ -12,7 +12,7 @@
 
 #include "cm/cm.h"
 #include "cm/diag_cm.h"
-#include "data/ud.h"
+#include "data/ud_message.h"
 #include "object/progress_wakeup.h"
 
 struct dofi_ep *dofi_ud_exchange(struct dofi_ep *ep)

@@ -8,7 +8,7 @@
 #include "data/amo.h"
 #include "data/cq.h"
 #include "data/dto_submit.h"
-#include "data/ud.h"
+#include "data/ud_message.h"
 #include "object/progress_wakeup.h"
 #include "object/rmr.h"
 #include "object/deferred_work.h"

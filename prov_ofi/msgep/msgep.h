@@ -569,7 +569,7 @@ void msgep_cq_stop_polling(struct msgep_cq *cq, const struct msgep_ep *ep);
  * False: out of kernel memory, or the user's limit of watches is reached. */
 bool msgep_cq_add_doorbell(struct msgep_cq *cq, struct msgep_ep *ep);
 
-/* fid/cq.c */
+/* fid/fid_cq.c */
 /* 0: a thread may block on epfd; -FI_EAGAIN: read again. */
 int msgep_cq_trywait(struct msgep_cq *cq);
 
@@ -590,7 +590,7 @@ void msgep_eq_forget_checked(struct msgep_eq *eq, struct msgep_ep *ep);
 struct msgep_event *msgep_eq_take(struct msgep_eq *eq, bool error, bool *other);
 /* Moves the events of `fid` to the list. */
 void msgep_eq_take_of(struct msgep_eq *eq, struct fid *fid, struct dofi_list *gone);
-/* eq.c: frees the events of an endpoint that is being closed. */
+/* fid_eq.c: frees the events of an endpoint that is being closed. */
 void msgep_eq_forget(struct msgep_eq *eq, struct fid *fid);
 
 /* mr.c: the local address of memory that the peer of ep accesses, or NULL and in *err the positive

@@ -41,7 +41,7 @@ enum dofi_dto_kind {
 	DOFI_RECV_IMMED, /* a completion only: immediate data consumed the receive */
 	DOFI_FETCH_ADD,
 	DOFI_CMP_SWAP,
-	/* of datagram endpoints (data/ud.h); a receive has this kind once it is done */
+	/* of datagram endpoints (data/ud_message.h); a receive has this kind once it is done */
 	DOFI_SEND_UD = 13,
 	DOFI_RECV_UD,
 };
@@ -59,7 +59,7 @@ enum dofi_dto_state {
 
 struct dofi_dto {
 	struct fi_context2 ctx; /* first: libfabric's context of the operation, used by the
-				 * endpoint (msgep/fid/cq.c) */
+				 * endpoint (msgep/fid/fid_cq.c) */
 	struct dofi_ep *ep;
 	DAT_DTO_COOKIE cookie;
 	uint8_t kind;

@@ -4,7 +4,7 @@
  * A UD endpoint stays in the state UNCONNECTED. dat_ep_connect and dat_cr_accept exchange
  * addresses (cm/cm_ud.c), any number of times and concurrently: each dat_ep_connect is done by
  * an internal EP, the exchange, which is an active EP for the rest of cm/ and ends when the answer
- * has arrived. Messages do not use the fabric's endpoints: data/ud.c.
+ * has arrived. Messages do not use the fabric's endpoints: data/ud_message.c.
  *
  * Locks: ep->lock guards ep->ud; cm_lock the exchanges and the address handles.
  */

@@ -19,7 +19,7 @@
 #include "base/thread.h"
 #include "cm/cm.h"
 #include "cm/outage.h"
-#include "data/ud.h"
+#include "data/ud_message.h"
 #include "object/coll_handle.h"
 #include "object/deferred_work.h"
 #include "object/progress_wakeup.h"

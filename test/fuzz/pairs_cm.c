@@ -135,7 +135,7 @@ int msgep_cm_attach_request(struct fid *handle, struct msgep_ep *ep)
 
 struct fi_ops_cm msgep_ep_cm_ops;
 
-/* ---------------------------------------------------------------- eq.c */
+/* ---------------------------------------------------------------- eq_events.c */
 
 void msgep_ep_path_checked(struct msgep_ep *ep)
 {

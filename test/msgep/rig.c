@@ -143,7 +143,7 @@ const struct msgep_transport rig_checking = {
 	.finished = rig_finished,
 };
 
-/* ---------------------------------------------------------------- eq.c, api/ep.c */
+/* ---------------------------------------------------------------- eq_events.c, ep_conn.c */
 
 struct msgep_ep *msgep_eq_next_checked(struct msgep_eq *eq)
 {
@@ -263,7 +263,7 @@ static struct msgep_event *take(struct side *s)
 	return event;
 }
 
-/* Does what msgep_eq_forget of eq.c does; for all objects if fid is NULL. */
+/* Does what msgep_eq_forget of fid_eq.c does; for all objects if fid is NULL. */
 static void forget_events(struct side *s, struct fid *fid)
 {
 	struct dofi_list *pos, *tmp;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Polls the endpoints of a queue, between cq.c and cq_poll.c. Caller holds cq->poll. */
+/* Polls the endpoints of a queue, between fid_cq.c and cq_poll.c. Caller holds cq->poll. */
 #ifndef DOFI_MSGEP_CQ_LOOK_H
 #define DOFI_MSGEP_CQ_LOOK_H
 

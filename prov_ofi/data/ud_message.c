@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "data/cq.h"
 #include "data/dto_submit.h"
-#include "data/ud.h"
+#include "data/ud_message.h"
 
 /* Datagrams per round, so that other threads can acquire the locks. */
 #define ROUND 64

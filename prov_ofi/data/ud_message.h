@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages of datagram endpoints. */
-#ifndef DOFI_DATA_UD_H
-#define DOFI_DATA_UD_H
+#ifndef DOFI_DATA_UD_MESSAGE_H
+#define DOFI_DATA_UD_MESSAGE_H
 
 #include "object/ud.h"
 
