@@ -168,6 +168,7 @@ dofi_sources = \
 	prov_ofi/fabric/verbs/device_mr.c \
 	prov_ofi/fabric/verbs/msg_prefix.c prov_ofi/fabric/verbs/msg_prefix.h \
 	prov_ofi/fabric/verbs/split_rdma.c prov_ofi/fabric/verbs/split_rdma.h \
+	prov_ofi/fabric/verbs/srq_stand_in.c prov_ofi/fabric/verbs/srq_stand_in.h \
 	prov_ofi/fabric/verbs/verbs_ops.c \
 	prov_ofi/fabrics/fabrics.c prov_ofi/fabrics/fabrics.h \
 	prov_ofi/object/agent.c prov_ofi/object/agent.h \

@@ -113,7 +113,7 @@ static void ia_attr_fill_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *a)
 	a->max_pzs = DOFI_MAX_PZS;
 	a->max_message_size = ia->fab.max_size;
 	a->max_rdma_size = ia->fab.max_size;
-	a->max_srqs = DOFI_MAX_SRQS;
+	a->max_srqs = ia->fab.srq_depth ? DOFI_MAX_SRQS : 0;
 	a->max_ep_per_srq = DOFI_MAX_EPS;
 	a->max_recv_per_srq = DOFI_MAX_SRQ_DTOS;
 	a->max_rmrs = DOFI_MAX_LMRS;
@@ -162,7 +162,7 @@ static void ia_attr_fill_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *a)
 	a->pz_support = ia->fab.checks_pz ? DAT_PZ_UNIQUE : DAT_PZ_SHAREABLE;
 	a->optimal_buffer_alignment = 64;
 	ia_attr_merge_all(a->evd_stream_merging_supported);
-	a->srq_supported = DAT_TRUE;
+	a->srq_supported = ia->fab.srq_depth ? DAT_TRUE : DAT_FALSE;
 	a->srq_watermarks_supported = 0x111; /* low, soft high, hard high */
 	a->srq_ep_pz_difference_supported = DAT_TRUE;
 	a->srq_info_supported = 0x11;     /* available, outstanding */

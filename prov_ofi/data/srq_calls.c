@@ -55,9 +55,7 @@ static int srq_open_context(struct dofi_srq *srq)
 	attr.size = srq->depth;
 	attr.iov_limit = (size_t)srq->max_iov + fab->prefix_iov;
 	attr.op_flags = 0;
-	if (fab->desc->ops->prepare_srq(srq))
-		return -ENOMEM;
-	return fi_srx_context(fab->domain, &attr, &srq->srx, srq);
+	return fab->desc->ops->open_srq(srq, &attr);
 }
 
 static bool srq_attr_ok(struct dofi_ia *ia, const DAT_SRQ_ATTR *attr)
@@ -84,6 +82,8 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	if (!ia->fab.srq_depth)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	srq = dofi_obj_new(ia, DAT_HANDLE_TYPE_SRQ);
 	if (!srq)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
@@ -104,7 +104,6 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	if (!ret)
 		ret = srq_open_context(srq);
 	if (ret) {
-		dofi_msg_prefixes_free(&srq->prefixes);
 		for (size_t i = 0; i < srq->blocks; i++)
 			free(srq->block[i]);
 		free(srq->block);
@@ -122,9 +121,8 @@ void dofi_srq_destroy(struct dofi_srq *srq)
 {
 	/* A concurrent post finds no context. */
 	dofi_lock(&srq->lock);
-	fi_close(&srq->srx->fid);
+	srq->obj.ia->fab.desc->ops->close_srq(srq);
 	srq->srx = NULL;
-	dofi_msg_prefixes_free(&srq->prefixes);
 	for (size_t i = 0; i < srq->blocks; i++)
 		free(srq->block[i]);
 	free(srq->block);

@@ -27,7 +27,7 @@ static ssize_t srq_post(struct dofi_srq *srq, struct dofi_dto *dto)
 	struct fi_msg msg;
 
 	if (srq->prefixes.base)
-		return srq->obj.ia->fab.desc->ops->recv_prefixed(srq->srx, &srq->prefixes,
+		return srq->obj.ia->fab.desc->ops->recv_prefixed(srq->post_to, &srq->prefixes,
 								 dto->prefix_slot, dto);
 	msg = dofi_fab_msg(dto);
 	/* The fabric may change a long list (msgep/msgep.h), and a buffer that a message has filled
@@ -35,7 +35,7 @@ static ssize_t srq_post(struct dofi_srq *srq, struct dofi_dto *dto)
 	if (dto->iov_count > DOFI_IOV_INLINE)
 		msg.msg_iov = memcpy(dto->long_iov + srq->max_iov, dto->long_iov,
 				     dto->iov_count * sizeof(*dto->long_iov));
-	return fi_recvmsg(srq->srx, &msg, FI_COMPLETION);
+	return fi_recvmsg(srq->post_to, &msg, FI_COMPLETION);
 }
 
 int dofi_srq_submit(struct dofi_srq *srq, struct dofi_dto *dto)

@@ -131,7 +131,7 @@ struct dofi_fab {
 	size_t mtu;
 	uint8_t min_batch;           /* minimum number of completions that one read of a CQ
 				      * requests */
-	uint32_t srq_depth;          /* of a shared receive context */
+	uint32_t srq_depth;          /* of a shared receive context; 0: there are none */
 	size_t max_iov;              /* segments of one message */
 	size_t max_rdma_iov;         /* segments of one RDMA operation */
 	size_t prefix_iov;           /* segments that a message has in addition to these */

@@ -23,13 +23,17 @@ struct dofi_srq;
 struct dofi_fabric_ops {
 	/* Opens fab->fabric of fab->info. */
 	int (*open_fabric)(struct dofi_fab *fab);
+	/* fab->domain is open: sets what depends on it. NULL: nothing does. */
+	void (*examine_domain)(struct dofi_fab *fab);
 	/* Returns the descriptor inside the event queue that keeps listeners and connections of a
 	 * terminated process alive, -1: not known. NULL: there is none. */
 	int (*cm_fd)(int eq_fd);
 	/* Opens evd->cq. attr->size: what the EVD's length suggests. */
 	int (*open_cq)(struct dofi_evd *evd, struct fi_cq_attr *attr);
-	/* A shared receive context of srq->depth entries is about to be opened. */
-	int (*prepare_srq)(struct dofi_srq *srq);
+	/* Opens srq->srx, of srq->depth entries, and what receives are posted to. 0 or a
+	 * negative error. */
+	int (*open_srq)(struct dofi_srq *srq, struct fi_rx_attr *attr);
+	void (*close_srq)(struct dofi_srq *srq);
 
 	/* Memory regions (object/mr.h). */
 	/* Registers the memory. *mr: NULL if no peer and no device needs the registration. *key,

@@ -128,6 +128,8 @@ static int fab_open_objects(struct dofi_fab *fab)
 	ret = fi_domain(fab->fabric, fab->info, &fab->domain, fab);
 	if (ret)
 		goto failed;
+	if (fab->desc->ops->examine_domain)
+		fab->desc->ops->examine_domain(fab);
 	what = "fi_eq_open";
 	ret = fi_eq_open(fab->fabric, &eq_attr, &fab->eq, fab);
 	if (ret)

@@ -45,6 +45,26 @@ TEST(srq_end, a_message_longer_than_its_buffer_with_one_EVD)
 	long_message(HUB_ONE_EVD);
 }
 
+/* Also where the failed receive does not say whose it was. */
+TEST(srq_end, a_message_that_is_too_long_harms_no_other_connection)
+{
+	DAT_EVENT ev;
+	struct hub h;
+
+	hub_open(&h, 3, 16, 0);
+	post_slots(&h, 0, 8, 100);
+	OK(post_send(&h.peer[1], 0, 101, 1));
+	EV_NEXT(h.peer[1].conn, &ev);
+	ASSERT(ev.event_number == DAT_CONNECTION_EVENT_BROKEN ||
+	       ev.event_number == DAT_CONNECTION_EVENT_DISCONNECTED);
+	hub_send(&h, 0, 100, 5);
+	HUB_GOT(&h, 0, 101, 1, 100, 5);
+	hub_send(&h, 2, 99, 6);
+	HUB_GOT(&h, 2, 102, 2, 99, 6);
+	ASSERT_EQ(side_state(&h.on[0]), DAT_EP_STATE_CONNECTED);
+	hub_close(&h);
+}
+
 TEST(srq_end, a_message_for_a_buffer_without_room_is_too_long)
 {
 	struct hub h;

@@ -47,10 +47,17 @@ static int emulated_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr)
 	return fi_cq_open(evd->obj.ia->fab.domain, attr, &evd->cq, evd);
 }
 
-static int emulated_prepare_srq(struct dofi_srq *srq)
+static int emulated_open_srq(struct dofi_srq *srq, struct fi_rx_attr *attr)
 {
-	(void)srq;
-	return 0;
+	int ret = fi_srx_context(srq->obj.ia->fab.domain, attr, &srq->srx, srq);
+
+	srq->post_to = srq->srx;
+	return ret;
+}
+
+static void emulated_close_srq(struct dofi_srq *srq)
+{
+	fi_close(&srq->srx->fid);
 }
 
 /* Only accesses of peers use the registration. A window has a key even without rights. */
@@ -165,7 +172,8 @@ static uint8_t emulated_cq_status(struct dofi_evd *evd, const struct dofi_dto *d
 const struct dofi_fabric_ops dofi_emulated_ops = {
 	.open_fabric = emulated_open_fabric,
 	.open_cq = emulated_open_cq,
-	.prepare_srq = emulated_prepare_srq,
+	.open_srq = emulated_open_srq,
+	.close_srq = emulated_close_srq,
 	.register_mr = emulated_register_mr,
 	.close_mr = emulated_close_mr,
 	.find_mr = emulated_find_mr,

@@ -5,12 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "fabric/verbs/announce.h"
 #include "fabric/verbs/device.h"
 #include "fabric/verbs/device_events.h"
 #include "fabric/verbs/host_probe.h"
 #include "fabric/verbs/msg_prefix.h"
 #include "fabric/verbs/split_rdma.h"
+#include "fabric/verbs/srq_stand_in.h"
 #include "object/ep.h"
 #include "object/srq.h"
 
@@ -49,15 +51,39 @@ static int verbs_cm_fd(int eq_fd)
 	return found;
 }
 
-/* QUIRK libfabric>=1.19 verbs: crashes (SIGSEGV) when a receive of a shared context fails with
- * another status than "flushed": vrb_poll_cq takes the context for an endpoint (verbs_cq.c, 2.6;
- * seen in 2.1). Nothing prevents that here. */
-static int verbs_prepare_srq(struct dofi_srq *srq)
+static void verbs_examine_domain(struct dofi_fab *fab)
+{
+	if (dofi_srq_stand_in_fits(fab))
+		return;
+	fab->srq_depth = 0;
+	dofi_log(DOFI_LOG_WARN, "no shared receive queues: libfabric crashes when a receive of one "
+				"fails, and this one is unlike those where that can be prevented");
+}
+
+static int verbs_open_srq(struct dofi_srq *srq, struct fi_rx_attr *attr)
 {
 	struct dofi_fab *fab = &srq->obj.ia->fab;
+	int ret = -ENOMEM;
 
-	return fab->has_msg_prefix ? dofi_msg_prefixes_alloc(fab, &srq->prefixes, srq->depth, false)
-				   : 0;
+	if (fab->has_msg_prefix && dofi_msg_prefixes_alloc(fab, &srq->prefixes, srq->depth, false))
+		goto free_prefixes;
+	ret = fi_srx_context(fab->domain, attr, &srq->srx, srq);
+	if (ret)
+		goto free_prefixes;
+	ret = dofi_srq_stand_in(fab, srq->srx, &srq->post_to);
+	if (!ret)
+		return 0;
+	fi_close(&srq->srx->fid);
+free_prefixes:
+	dofi_msg_prefixes_free(&srq->prefixes);
+	return ret;
+}
+
+static void verbs_close_srq(struct dofi_srq *srq)
+{
+	fi_close(&srq->srx->fid);
+	dofi_srq_stand_in_free(srq->srx, srq->post_to);
+	dofi_msg_prefixes_free(&srq->prefixes);
 }
 
 static int verbs_prepare_ep(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info)
@@ -188,9 +214,11 @@ static void verbs_adapt_atomic(const struct dofi_fab *fab, const struct dofi_dto
 
 const struct dofi_fabric_ops dofi_verbs_ops = {
 	.open_fabric = verbs_open_fabric,
+	.examine_domain = verbs_examine_domain,
 	.cm_fd = verbs_cm_fd,
 	.open_cq = dofi_device_open_cq,
-	.prepare_srq = verbs_prepare_srq,
+	.open_srq = verbs_open_srq,
+	.close_srq = verbs_close_srq,
 	.register_mr = dofi_device_register_mr,
 	.close_mr = dofi_device_close_mr,
 	.find_mr = dofi_device_find_mr,
