@@ -40,20 +40,26 @@ dofi_common_sources = \
 	prov_ofi/fabric/verbs/device_events.c prov_ofi/fabric/verbs/device_events.h \
 	prov_ofi/fabric/verbs/device_port.c \
 	prov_ofi/fabric/verbs/host_probe.c prov_ofi/fabric/verbs/host_probe.h \
-	prov_ofi/msgep/cm/cm.c prov_ofi/msgep/cm/cm.h prov_ofi/msgep/cm/cm_int.h \
+	prov_ofi/msgep/cm/cm.h prov_ofi/msgep/cm/cm_int.h \
 	prov_ofi/msgep/cm/cm_client.c \
 	prov_ofi/msgep/cm/cm_conn.c \
 	prov_ofi/msgep/cm/cm_dial.c \
 	prov_ofi/msgep/cm/cm_end.c \
 	prov_ofi/msgep/cm/cm_half_open.c \
+	prov_ofi/msgep/cm/cm_life.c \
 	prov_ofi/msgep/cm/cm_listen.c \
+	prov_ofi/msgep/cm/cm_loop.c \
 	prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cm/cm_msg.h \
+	prov_ofi/msgep/cm/cm_object.c \
+	prov_ofi/msgep/cm/cm_params.c \
 	prov_ofi/msgep/cm/cm_path_check.c \
 	prov_ofi/msgep/cm/cm_peer_cred.c \
 	prov_ofi/msgep/cm/cm_request.c \
 	prov_ofi/msgep/cm/cm_route.c \
+	prov_ofi/msgep/cm/cm_route_recv.c \
 	prov_ofi/msgep/cm/cm_sock.c \
 	prov_ofi/msgep/cm/cm_stall.c \
+	prov_ofi/msgep/cm/cm_text.c \
 	prov_ofi/msgep/cm/inbox.c prov_ofi/msgep/cm/inbox.h \
 	prov_ofi/msgep/fid/fid_cq.c \
 	prov_ofi/msgep/fid/fid_ep.c \

@@ -210,7 +210,7 @@ struct msgep_eq {
 	struct dofi_list checked_eps; /* endpoints: msgep_ep_path_checked */
 	int signal;                   /* eventfd in epfd: events are queued */
 	int epfd;                     /* FI_GETWAIT */
-	void *cm;                     /* the connection manager's own state (cm.c) */
+	void *cm;                     /* the connection manager's own state (cm_int.h) */
 };
 
 /* A posted receive. */

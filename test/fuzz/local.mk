@@ -130,7 +130,7 @@ fuzz_pairs_code = \
 	prov_ofi/base/key_map.c prov_ofi/base/lock.c prov_ofi/base/debug.c \
 	prov_ofi/base/port_range.c prov_ofi/base/thread.c prov_ofi/base/timer.c \
 	prov_ofi/fabric/fab_info.c prov_ofi/msgep/inner.c \
-	prov_ofi/msgep/cm/cm_route.c prov_ofi/msgep/cm/cm_msg.c \
+	prov_ofi/msgep/cm/cm_route.c prov_ofi/msgep/cm/cm_route_recv.c prov_ofi/msgep/cm/cm_msg.c \
 	prov_ofi/msgep/fid/fid_ep.c prov_ofi/msgep/object/ep_conn.c prov_ofi/msgep/cm/inbox.c \
 	prov_ofi/msgep/object/mr.c prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair_bulk.c prov_ofi/msgep/pair/pair_carry.c prov_ofi/msgep/pair/pair_unsolicited.c \
 	prov_ofi/msgep/pair/pair_reap.c prov_ofi/msgep/pair/pair_share.c \

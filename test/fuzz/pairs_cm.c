@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Implements the connection manager around cm_route.c, as far as messages on pairs reach it:
- * connections without timers, sockets and events.
+ * Implements the connection manager around cm_route.c and cm_route_recv.c, as far as messages on
+ * pairs reach it: connections without timers, sockets and events.
  */
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,7 +17,7 @@ static struct msgep_eq eq = { .cm = &cm };
 static struct msgep_pep pep;
 static struct msgep_cm_listener listener = { .cm = &cm, .pep = &pep };
 
-/* ---------------------------------------------------------------- what cm_route.c calls */
+/* ---------------------------------------------------------------- what they call */
 
 void msgep_cm_arm(struct msgep_cm *of, struct dofi_timer *t, uint64_t when)
 {
@@ -87,9 +87,11 @@ void msgep_cm_fail(struct msgep_cm_conn *conn, int err, const void *data, size_t
 	conn->state = MSGEP_CM_ENDED;
 }
 
-void msgep_cm_peer_end(struct msgep_cm_conn *conn)
+void msgep_cm_end_routed(struct msgep_cm_conn *conn, bool bye)
 {
-	MUST(conn->state == MSGEP_CM_LIVE && conn->eof && pairs_may_end(conn->ep));
+	conn->eof = true;
+	conn->bye_received = bye;
+	MUST(conn->state == MSGEP_CM_LIVE && pairs_may_end(conn->ep));
 }
 
 void msgep_cm_path_checked(struct msgep_ep *ep)
@@ -160,6 +162,7 @@ struct msgep_eq *pairs_cm_open(struct msgep_domain *domain)
 {
 	memset(&cm, 0, sizeof(cm));
 	cm.eq = &eq;
+	cm.process_inbox = msgep_cm_process_inbox;
 	cm.epfd = epoll_create1(EPOLL_CLOEXEC);
 	dofi_list_init(&cm.conns);
 	dofi_list_init(&cm.inboxes);

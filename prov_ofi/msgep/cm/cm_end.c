@@ -8,7 +8,6 @@
  * leave frames unsent: a probe of its socket detects that.
  */
 #include <errno.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -17,41 +16,6 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "msgep/cm/cm_int.h"
-
-void msgep_cm_live(struct msgep_cm_conn *conn, const void *data, size_t len)
-{
-	struct msgep_event event = { .event = FI_CONNECTED, .fid = &conn->ep->fid.fid };
-	struct msgep_ep *ep = conn->ep;
-
-	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
-	dofi_lock(&ep->lock);
-	ep->sock = conn->fd;
-	dofi_unlock(&ep->lock);
-	msgep_cm_state(conn, MSGEP_CM_LIVE);
-	msgep_ep_up(ep);
-	msgep_cm_post(conn->ep, &event, data, len);
-	/* The socket is in the epoll set already: this cannot fail. */
-	msgep_cm_watch(conn,
-		       EPOLLRDHUP |
-			       (conn->transport->counts || conn->transport->cm_send ? EPOLLIN : 0));
-	if (conn->transport->counts)
-		msgep_cm_stall_start(conn);
-	msgep_cm_move(conn);
-	msgep_cm_free_bufs(conn);
-	msgep_cm_await_bye(conn);
-}
-
-void msgep_cm_leave_queues(struct msgep_cm_conn *conn)
-{
-	struct msgep_ep *ep = conn->ep;
-
-	if (!conn->transport->doorbell)
-		return;
-	if (ep->rx_cq)
-		epoll_ctl(ep->rx_cq->epfd, EPOLL_CTL_DEL, conn->fd, NULL);
-	if (ep->tx_cq && ep->tx_cq != ep->rx_cq)
-		epoll_ctl(ep->tx_cq->epfd, EPOLL_CTL_DEL, conn->fd, NULL);
-}
 
 void msgep_cm_doorbell(struct msgep_ep *ep)
 {
@@ -232,13 +196,29 @@ void msgep_cm_peer_end(struct msgep_cm_conn *conn)
 	dofi_lock(&ep->lock);
 	cm_recv_last(conn, true);
 	conn->eof = true;
-	/* The counts of a routed BYE have been processed already (cm_route.c). */
+	/* The counts of a routed BYE have been processed already (cm_route_recv.c). */
 	if (conn->bye_received && !conn->route &&
 	    !msgep_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg))
 		ep->transport->finished(ep, msg.params, msg.params_len);
 	dofi_unlock(&ep->lock);
 	msgep_cm_state(conn, MSGEP_CM_ENDING);
 	msgep_cm_try_end(conn);
+}
+
+void msgep_cm_end_routed(struct msgep_cm_conn *conn, bool bye)
+{
+	conn->eof = true;
+	conn->bye_received = bye;
+	msgep_cm_peer_end(conn);
+}
+
+void msgep_cm_abort_routed(struct msgep_cm_conn *conn)
+{
+	if (conn->state != MSGEP_CM_LIVE || !conn->route || conn->eof)
+		return;
+	msgep_cm_route_send(conn->domain, conn->ep, conn->route, 0, MSGEP_CM_GONE);
+	msgep_cm_begin_flush(conn->cm, conn->domain);
+	msgep_cm_end_routed(conn, false);
 }
 
 void msgep_cm_take_bye(struct msgep_cm_conn *conn)

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Private interface of the connection manager.
  *
- *   cm.c             event loop: epoll set, timers, life cycle of connection objects
+ * A source calls those above it in this list; cm_end.c calls cm_path_check.c, too. What cm_loop.c
+ * does for those above it is called through pointers in struct msgep_cm.
+ *
+ *   cm_msg.c         message formats (authentication: proto/cm_secret.c)
+ *   cm_text.c        peers and messages in log messages
+ *   cm_object.c      state of connection objects: timers, lists, sockets, events
+ *   cm_peer_cred.c   decides whether to trust a local listener
+ *   cm_route.c       sends over a connection of the transport instead of a socket
  *   cm_sock.c        unix and TCP sockets: names, sending and receiving with descriptors
- *   cm_listen.c      listeners
- *   cm_half_open.c   sockets that have been accepted: limits, expiry
+ *   cm_life.c        creation and destruction of connection objects
+ *   cm_params.c      connection parameters of the transports
+ *   inbox.c          queues what a transport has received for the connection manager
+ *   cm_end.c         ends established connections
+ *   cm_stall.c       detects lost data on established connections
+ *   cm_path_check.c  checks that data passes before a connection is established
  *   cm_request.c     requests: checking, reporting, refusing
+ *   cm_half_open.c   sockets that have been accepted: limits, expiry
+ *   cm_listen.c      listeners
  *   cm_dial.c        path to a service point: socket or route
  *   cm_client.c      the active side: request, answer, further attempts
+ *   cm_route_recv.c  receives over routes
  *   cm_conn.c        the endpoint's calls, accepting, states of a connection object
- *   cm_path_check.c  checks that data passes before a connection is established
- *   cm_stall.c       detects lost data on established connections
- *   cm_end.c         ends established connections
- *   cm_route.c       handshakes without a socket, over a connection of the transport
- *   cm_peer_cred.c   decides whether to trust a local listener
- *   cm_msg.c         message formats (authentication: proto/cm_secret.c)
+ *   cm_loop.c        event loop: epoll set, timers
  *
  * A connection object (struct msgep_cm_conn) belongs to one event queue; eq->lock protects it. Once
  * the connection is up, ep->lock protects the fields marked (L) as well, because threads that poll
@@ -64,6 +73,11 @@ struct msgep_cm {
 	bool checking;               /* so are endpoints whose path has been checked */
 	unsigned int first_rounds;   /* full rounds in which ends have waited for handshakes */
 	struct msgep_domain *flush_domain; /* its routes are flushed after that */
+	/* Of cm_loop.c: what a connection object does when its socket is ready, when its timer
+	 * fires; handles the items of the domain's inbox. */
+	void (*conn_ready)(struct msgep_cm_source *source, uint32_t events);
+	void (*conn_fire)(struct dofi_timer *timer);
+	void (*process_inbox)(struct msgep_cm *cm, struct msgep_domain *domain);
 };
 
 enum msgep_cm_state {
@@ -156,20 +170,17 @@ static inline void msgep_cm_set_transport(struct msgep_ep *ep,
 	dofi_unlock(&ep->lock);
 }
 
-/* cm.c */
+/* cm_object.c */
+/* Sets the timer of the epoll set. */
+void msgep_cm_set_timer(struct msgep_cm *cm, uint64_t when);
 void msgep_cm_arm(struct msgep_cm *cm, struct dofi_timer *t, uint64_t when);
 /* Doorbells and the retries of inboxes are due in a millisecond. Caller need not hold eq->lock. */
 void msgep_cm_retry_soon(struct msgep_cm *cm);
-/* Takes ownership of fd on success; no events are watched yet. NULL: no memory. */
-struct msgep_cm_conn *msgep_cm_conn_new(struct msgep_cm *cm, int fd,
-					const struct msgep_transport *transport,
-					enum msgep_cm_state step);
 /* Changes the state; moves the object to the list of that state. */
 void msgep_cm_state(struct msgep_cm_conn *conn, enum msgep_cm_state step);
+void msgep_cm_set_ep_state(struct msgep_ep *ep, enum msgep_state state);
 /* events 0: removes the socket from the epoll set. Negative: out of memory. */
 int msgep_cm_watch(struct msgep_cm_conn *conn, uint32_t events);
-/* Closes the socket, detaches the endpoint and frees the object. */
-void msgep_cm_conn_free(struct msgep_cm_conn *conn);
 /* Gives the socket up if the program has closed it: its number may be that of another file. */
 void msgep_cm_disown_socket(struct msgep_cm_conn *conn);
 /* Closes only the socket. A forked child may still have it open, so it is removed from the epoll
@@ -179,8 +190,6 @@ void msgep_cm_close_socket(struct msgep_cm_conn *conn);
 void msgep_cm_free_bufs(struct msgep_cm_conn *conn);
 /* Closes the descriptor to be passed, which has been sent or is not needed. */
 void msgep_cm_close_out_fd(struct msgep_cm_conn *conn);
-/* Sends pending output, then closes the socket, after LINGER_MS at the latest. */
-void msgep_cm_linger(struct msgep_cm_conn *conn);
 /* Posts a request's event. False: no memory, logged. */
 bool msgep_cm_post_request(struct msgep_cm *cm, const struct msgep_event *what, const void *data,
 			   size_t len);
@@ -190,6 +199,30 @@ void msgep_cm_unreserve(struct msgep_ep *ep);
 /* Posts one of them. */
 void msgep_cm_post(struct msgep_ep *ep, const struct msgep_event *what, const void *data,
 		   size_t len);
+
+/* cm_life.c */
+/* Takes ownership of fd on success; no events are watched yet. NULL: no memory. */
+struct msgep_cm_conn *msgep_cm_conn_new(struct msgep_cm *cm, int fd,
+					const struct msgep_transport *transport,
+					enum msgep_cm_state step);
+/* Closes the socket, detaches the endpoint and frees the object. */
+void msgep_cm_conn_free(struct msgep_cm_conn *conn);
+/* Frees objects that have been closed while epoll events were being processed. */
+void msgep_cm_free_dead(struct msgep_cm *cm);
+/* Sends pending output, then closes the socket, after LINGER_MS at the latest. */
+void msgep_cm_linger(struct msgep_cm_conn *conn);
+/* Fails the endpoint's connect or accept. */
+void msgep_cm_fail(struct msgep_cm_conn *conn, int err, const void *data, size_t len);
+/* Removes the socket from the epoll sets of the completion queues. */
+void msgep_cm_leave_queues(struct msgep_cm_conn *conn);
+
+/* cm_params.c */
+/* Adds this side's connection parameters to a message. */
+int msgep_cm_add_params(struct msgep_cm_conn *conn, bool active, struct msgep_params *params,
+			struct msgep_cm_msg *msg);
+/* Passes the peer's connection parameters to the transport, which may keep the descriptor. */
+int msgep_cm_set_peer_params(struct msgep_cm_conn *conn, bool active,
+			     const struct msgep_cm_msg *msg);
 
 /* How a listener on this host that is neither root's nor this user's proves its identity. */
 enum msgep_cm_proof {
@@ -235,6 +268,8 @@ int msgep_cm_unpack(struct msgep_cm_conn *conn, struct msgep_cm_msg *msg);
 /* Discards received data; false: end of the stream. */
 bool msgep_cm_discard(int fd);
 bool msgep_cm_same_peer(const struct msgep_cm_conn *a, const union dofi_addr *peer, int32_t pid);
+
+/* cm_text.c */
 /* Describes what conn->bufs->in contains; err: see msgep_cm_got_text. */
 const char *msgep_cm_in_text(const struct msgep_cm_conn *conn, int err, char *text);
 const char *msgep_cm_addr_text(const union dofi_addr *addr, char *buf, size_t room);
@@ -259,25 +294,30 @@ int msgep_cm_find_path(struct msgep_ep *ep, const union dofi_addr *to, uint64_t 
 void msgep_cm_name_local(struct msgep_ep *ep, const union dofi_addr *to);
 
 /* cm_route.c */
+/* Sends to the peer of ep, or to the peer's connection `to`. */
+bool msgep_cm_route_send(struct msgep_domain *domain, struct msgep_ep *ep, uint64_t route,
+			 uint64_t to, enum msgep_cm_kind kind);
 int msgep_cm_send_routed(struct msgep_cm_conn *conn);
 /* The last message of a connection that is up. */
 void msgep_cm_send_last(struct msgep_cm_conn *conn, const struct msgep_cm_msg *msg);
-/* Flushes the messages passed to the transport of cm->flush_domain. */
+/* Flushes the messages passed to the domain's transport: at once, or at the end of a round. */
+void msgep_cm_begin_flush(struct msgep_cm *cm, struct msgep_domain *domain);
+/* Flushes those of cm->flush_domain. */
 void msgep_cm_flush_routed(struct msgep_cm *cm);
 /* Sends GONE for a connection that is dropped without another final message. */
 void msgep_cm_send_gone(struct msgep_cm_conn *conn);
 /* The connection is up: the passive side switches from the socket to the route, if any. */
 void msgep_cm_move(struct msgep_cm_conn *conn);
+/* The connection uses the route instead of its socket. */
+void msgep_cm_use_route(struct msgep_cm_conn *conn, uint64_t route);
 /* The client's end of a handshake on a socket is not up before MOVED has come by the route. */
 static inline bool msgep_cm_awaits_moved(const struct msgep_cm_conn *conn)
 {
 	return conn->active && conn->transport->cm_send && !conn->route;
 }
-/* Ends a failed connection that has no socket whose end would signal that. */
-void msgep_cm_abort_routed(struct msgep_cm_conn *conn);
-/* The domain is being closed: requests that came by its routes cannot be answered. */
-void msgep_cm_forget_routes(struct msgep_cm *cm, const struct msgep_domain *domain);
+/* cm_route_recv.c */
 void msgep_cm_process_inbox(struct msgep_cm *cm, struct msgep_domain *domain);
+
 /* inbox.c */
 void msgep_inbox_detach_all(struct msgep_cm *cm);
 /* The time of the retries that have been requested has come. Caller holds eq->lock. */
@@ -311,15 +351,6 @@ static inline struct msgep_ep *msgep_cm_ep_of(struct fid_ep *fid)
 {
 	return dofi_container(fid, struct msgep_ep, fid);
 }
-void msgep_cm_set_ep_state(struct msgep_ep *ep, enum msgep_state state);
-/* Adds this side's connection parameters to a message. */
-int msgep_cm_add_params(struct msgep_cm_conn *conn, bool active, struct msgep_params *params,
-			struct msgep_cm_msg *msg);
-/* Passes the peer's connection parameters to the transport, which may keep the descriptor. */
-int msgep_cm_set_peer_params(struct msgep_cm_conn *conn, bool active,
-			     const struct msgep_cm_msg *msg);
-/* Fails the endpoint's connect or accept. */
-void msgep_cm_fail(struct msgep_cm_conn *conn, int err, const void *data, size_t len);
 void msgep_cm_conn_ready(struct msgep_cm_conn *conn, uint32_t events);
 void msgep_cm_conn_tick(struct msgep_cm_conn *conn);
 
@@ -357,21 +388,21 @@ void msgep_cm_live_ready(struct msgep_cm_conn *conn);
 void msgep_cm_live_message(struct msgep_cm_conn *conn);
 
 /* cm_end.c */
-/* The connection is up. */
-void msgep_cm_live(struct msgep_cm_conn *conn, const void *data, size_t len);
 /* Gives the peer's BYE time if data has been lost (msgep_ep_data_lost). */
 void msgep_cm_await_bye(struct msgep_cm_conn *conn);
 /* ... which is over. */
 void msgep_cm_await_bye_tick(struct msgep_cm_conn *conn);
 /* The peer has ended the connection, or its stream. */
 void msgep_cm_peer_end(struct msgep_cm_conn *conn);
+/* The route has reported the end of the connection (bye: by BYE), or has ended. */
+void msgep_cm_end_routed(struct msgep_cm_conn *conn, bool bye);
+/* Ends a failed connection that has no socket whose end would signal that. */
+void msgep_cm_abort_routed(struct msgep_cm_conn *conn);
 /* Reports the end if that is possible now. */
 void msgep_cm_try_end(struct msgep_cm_conn *conn);
 /* Our end is going to close: reports to the transport if the peer has ended or died meanwhile. */
 void msgep_cm_take_bye(struct msgep_cm_conn *conn);
 /* Sends BYE and ends the local stream; no more frames are sent. */
 void msgep_cm_send_bye(struct msgep_cm_conn *conn);
-/* Removes the socket from the epoll sets of the completion queues. */
-void msgep_cm_leave_queues(struct msgep_cm_conn *conn);
 
 #endif

@@ -18,6 +18,29 @@
 /* MOVED, which has arrived before the end of its route, is processed within this time. */
 #define MOVED_TIME DOFI_MS(200)
 
+static void cm_live(struct msgep_cm_conn *conn, const void *data, size_t len)
+{
+	struct msgep_event event = { .event = FI_CONNECTED, .fid = &conn->ep->fid.fid };
+	struct msgep_ep *ep = conn->ep;
+
+	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
+	dofi_lock(&ep->lock);
+	ep->sock = conn->fd;
+	dofi_unlock(&ep->lock);
+	msgep_cm_state(conn, MSGEP_CM_LIVE);
+	msgep_ep_up(ep);
+	msgep_cm_post(conn->ep, &event, data, len);
+	/* The socket is in the epoll set already: this cannot fail. */
+	msgep_cm_watch(conn,
+		       EPOLLRDHUP |
+			       (conn->transport->counts || conn->transport->cm_send ? EPOLLIN : 0));
+	if (conn->transport->counts)
+		msgep_cm_stall_start(conn);
+	msgep_cm_move(conn);
+	msgep_cm_free_bufs(conn);
+	msgep_cm_await_bye(conn);
+}
+
 static void cm_report_up(struct msgep_cm_conn *conn)
 {
 	uint8_t data[MSGEP_CM_DATA];
@@ -25,7 +48,7 @@ static void cm_report_up(struct msgep_cm_conn *conn)
 
 	memcpy(data, conn->bufs->param, len);
 	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
-	msgep_cm_live(conn, data, len);
+	cm_live(conn, data, len);
 }
 
 void msgep_cm_path_checked(struct msgep_ep *ep)

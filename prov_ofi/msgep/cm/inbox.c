@@ -55,7 +55,7 @@ static void inbox_doorbell_ready(struct msgep_cm_source *source, uint32_t events
 	inbox->signalled = false;
 	dofi_eventfd_clear(inbox->fd);
 	dofi_unlock(&inbox->lock);
-	msgep_cm_process_inbox(inbox->cm, inbox->domain);
+	inbox->cm->process_inbox(inbox->cm, inbox->domain);
 	dofi_lock(&inbox->lock);
 	if (inbox->count && !inbox->signalled) {
 		inbox->signalled = true;
@@ -424,6 +424,20 @@ void msgep_inbox_detach_all(struct msgep_cm *cm)
 		inbox_detach(dofi_container(cm->inboxes.next, struct msgep_inbox, link));
 }
 
+/* Requests that came by the routes of the domain cannot be answered. */
+static void inbox_forget_routes(struct msgep_cm *cm, const struct msgep_domain *domain)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &cm->conns)
+	{
+		struct msgep_cm_conn *conn = dofi_container(pos, struct msgep_cm_conn, link);
+
+		if (conn->domain == domain && !conn->ep)
+			conn->gone = true;
+	}
+}
+
 void msgep_inbox_close(struct msgep_domain *domain)
 {
 	struct msgep_inbox *inbox = inbox_of(domain);
@@ -435,7 +449,7 @@ void msgep_inbox_close(struct msgep_domain *domain)
 	if (inbox->cm) {
 		eq = inbox->cm->eq;
 		pthread_mutex_lock(&eq->lock);
-		msgep_cm_forget_routes(inbox->cm, domain);
+		inbox_forget_routes(inbox->cm, domain);
 		inbox_detach(inbox);
 		pthread_mutex_unlock(&eq->lock);
 	}
