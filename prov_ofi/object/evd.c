@@ -493,6 +493,13 @@ DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE handle)
 	return evd_set_waitable(handle, true);
 }
 
+static void evd_set_size(struct dofi_evd *evd, uint32_t qlen)
+{
+	evd->qlen = (DAT_COUNT)qlen;
+	evd->counts->qlen = qlen;
+	evd->overflowed = false;
+}
+
 DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 {
 	EVD_OR_RETURN(evd, handle);
@@ -506,12 +513,14 @@ DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 	capacity = evd_pow2(granted + evd->extra);
 	if (evd->waiter)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
+	else if (granted == (uint32_t)evd->qlen)
+		; /* also with more completions than that */
 	else if (dofi_evd_count(evd) > (uint32_t)qlen)
 		ret = DOFI_ERR(DAT_INVALID_STATE, 0);
 	else if (capacity != evd->capacity && !dofi_evd_grow(evd, capacity))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	else
-		evd->qlen = (DAT_COUNT)(evd->counts->qlen = granted);
+		evd_set_size(evd, granted);
 	dofi_unlock(&evd->lock);
 	return ret;
 }

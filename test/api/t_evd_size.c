@@ -214,6 +214,27 @@ TEST(evd_size, overflow_can_happen_again_after_events_were_read)
 	pair_close(&p);
 }
 
+TEST(evd_size, overflow_can_happen_again_after_the_evd_was_enlarged)
+{
+	struct pair p;
+	DAT_COUNT i, len;
+
+	set_no_connect_retry();
+	pair_open(&p);
+	OK(dat_psp_free(p.psp));
+	p.psp = NULL;
+	len = qlen(p.a.conn);
+	lose_events(&p, len + 1);
+	overflow_of(&p);
+	OK(dat_evd_resize(p.a.conn, 2 * len));
+	lose_events(&p, qlen(p.a.conn) - len + 1);
+	overflow_of(&p);
+	for (i = qlen(p.a.conn); i > 0; i--)
+		EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
+	EV_EMPTY(p.a.conn);
+	pair_close(&p);
+}
+
 TEST(evd_size, overflow_of_the_async_evd_kills_it)
 {
 	DAT_EVD_PARAM param;
@@ -280,6 +301,14 @@ TEST(evd_size, cr_that_finds_no_room_is_NON_PEER_REJECTED)
 	pair_close(&p);
 }
 
+static bool all_are_queued(DAT_EP_HANDLE ep)
+{
+	DAT_COUNT buffers, span;
+
+	OK(dat_ep_recv_query(ep, &buffers, &span));
+	return buffers == 0;
+}
+
 /* DTO completions are never lost, however small the requested queue is. */
 TEST(evd_size, dto_completions_beyond_the_length_are_kept)
 {
@@ -302,6 +331,10 @@ TEST(evd_size, dto_completions_beyond_the_length_are_kept)
 		OK(post_send(&p.a, 0, 8, 99));
 	for (i = 0; i < 16; i++)
 		EV_DTO(p.a.req, p.a.ep, 99, OP_SEND, 8);
+	DT_UNTIL(all_are_queued(p.b.ep), US_EVENT);
+	/* The size that it has is no change, although more are queued. */
+	OK(dat_evd_resize(evd, qlen(evd)));
+	ASSERT_EQ(DAT_GET_TYPE(dat_evd_resize(evd, qlen(evd) + 1)), DAT_INVALID_STATE);
 	for (i = 0; i < 16; i++)
 		EV_DTO(evd, p.b.ep, (uint64_t)i, OP_RECV, 8);
 	EV_NONE(p.node.async);
