@@ -282,6 +282,9 @@ static void ia_destroy_all(struct dofi_ia *ia)
 	struct dofi_obj *obj;
 	bool cm;
 
+	/* It outlives the CNOs. */
+	if (ia->own_async_evd)
+		dofi_evd_set_cno(ia->async_evd, NULL);
 	for (size_t i = 0; i < sizeof(close_order) / sizeof(*close_order); i++) {
 		DAT_HANDLE_TYPE type = close_order[i];
 

@@ -37,6 +37,11 @@ static inline void dofi_list_append(struct dofi_list *head, struct dofi_list *no
 	head->prev = node;
 }
 
+static inline void dofi_list_prepend(struct dofi_list *head, struct dofi_list *node)
+{
+	dofi_list_append(head->next, node);
+}
+
 /* Leaves the node empty, so that it may be removed again and checked with dofi_list_empty. */
 static inline void dofi_list_remove(struct dofi_list *node)
 {

@@ -36,7 +36,7 @@ DAT_OS_WAIT_PROXY_AGENT dofi_agent_query(struct dofi_cno *cno)
 	return call;
 }
 
-bool dofi_agent_trigger(struct dofi_cno *cno, DAT_EVD_HANDLE cause)
+bool dofi_agent_trigger(struct dofi_cno *cno, const struct dofi_cause *cause)
 {
 	struct dofi_agent *agent = cno->agent;
 	struct dofi_ia *ia = cno->obj.ia;
@@ -44,7 +44,7 @@ bool dofi_agent_trigger(struct dofi_cno *cno, DAT_EVD_HANDLE cause)
 	if (!agent)
 		return false;
 	cno->agent = NULL;
-	agent->cause = cause;
+	agent->cause = *cause;
 	pthread_mutex_lock(&ia->deferred_lock);
 	dofi_list_append(&ia->agents, &agent->link);
 	pthread_mutex_unlock(&ia->deferred_lock);
@@ -109,6 +109,18 @@ void dofi_agent_await(struct dofi_cno *cno)
 	pthread_mutex_unlock(&ia->deferred_lock);
 }
 
+/* Freeing the CNO waits for the call. */
+static void agent_call(struct dofi_agent *agent)
+{
+	DAT_EVD_HANDLE cause;
+
+	pthread_mutex_lock(&agent->cno->lock);
+	cause = dofi_cno_cause(agent->cno, &agent->cause);
+	pthread_mutex_unlock(&agent->cno->lock);
+	agent->call.proxy_agent_func(agent->call.instance_data, cause);
+	free(agent);
+}
+
 void dofi_agents_run(struct dofi_ia *ia)
 {
 	struct dofi_agent *agent = NULL;
@@ -119,8 +131,7 @@ void dofi_agents_run(struct dofi_ia *ia)
 	for (int i = 0; i < CALLS_PER_ROUND && (agent = agent_take_queued(ia, NULL)); i++) {
 		ia->calling = agent->cno;
 		pthread_mutex_unlock(&ia->deferred_lock);
-		agent->call.proxy_agent_func(agent->call.instance_data, agent->cause);
-		free(agent);
+		agent_call(agent);
 		pthread_mutex_lock(&ia->deferred_lock);
 		ia->calling = NULL;
 		ia->called++;

@@ -14,7 +14,7 @@ struct dofi_agent {
 	struct dofi_list link; /* ia->agents, under deferred_lock */
 	struct dofi_cno *cno;
 	DAT_OS_WAIT_PROXY_AGENT call;
-	DAT_EVD_HANDLE cause; /* of the trigger */
+	struct dofi_cause cause; /* of the trigger */
 };
 
 /* *out is NULL if there is no function to call. Returns 0 or -ENOMEM. */
@@ -25,7 +25,7 @@ DAT_OS_WAIT_PROXY_AGENT dofi_agent_query(struct dofi_cno *cno);
 /* Caller of the next three holds cno->lock. */
 
 /* Queues the call. False: there is no agent. */
-bool dofi_agent_trigger(struct dofi_cno *cno, DAT_EVD_HANDLE cause);
+bool dofi_agent_trigger(struct dofi_cno *cno, const struct dofi_cause *cause);
 /* Replaces the agent for the next trigger; queued calls remain. */
 void dofi_agent_replace(struct dofi_cno *cno, struct dofi_agent *agent);
 /* Removes the agent and its queued calls. */

@@ -19,32 +19,43 @@
 /* Interval of checks once it has. */
 #define LOST_TICK DOFI_MS(50)
 
+/* Triggers merge: another EVD may have an event that was to be reported by this one. */
+DAT_EVD_HANDLE dofi_cno_cause(const struct dofi_cno *cno, const struct dofi_cause *cause)
+{
+	DOFI_ASSERT_LOCKED(&cno->lock);
+	if (cause->evd->life == cause->life)
+		return cause->evd;
+	if (dofi_list_empty(&cno->evd_list))
+		return NULL;
+	return dofi_container(cno->evd_list.next, struct dofi_evd, cno_link);
+}
+
 /* Consumes the pending trigger; NULL: none. Caller holds cno->lock. */
 static DAT_EVD_HANDLE cno_take_trigger(struct dofi_cno *cno)
 {
-	DAT_EVD_HANDLE cause = cno->cause;
-
 	DOFI_ASSERT_LOCKED(&cno->lock);
 	if (!cno->pending)
 		return NULL;
 	cno->pending = false;
-	cno->cause = NULL;
 	/* The descriptor must stay readable until the dismissed waiters have left. */
 	if (!cno->dismissed)
 		dofi_eventfd_clear(cno->fd);
-	return cause;
+	return dofi_cno_cause(cno, &cno->cause);
 }
 
 void dofi_cno_fire(struct dofi_cno *cno, struct dofi_evd *evd)
 {
+	const struct dofi_cause cause = { evd, evd->life };
 	bool call;
 
 	DOFI_ASSERT_LOCKED(&evd->lock);
 	pthread_mutex_lock(&cno->lock);
-	call = dofi_agent_trigger(cno, evd);
+	dofi_list_remove(&evd->cno_link);
+	dofi_list_prepend(&cno->evd_list, &evd->cno_link);
+	call = dofi_agent_trigger(cno, &cause);
 	if (!cno->pending) {
 		cno->pending = true;
-		cno->cause = evd;
+		cno->cause = cause;
 		dofi_eventfd_set(cno->fd);
 	}
 	pthread_mutex_unlock(&cno->lock);
@@ -52,9 +63,18 @@ void dofi_cno_fire(struct dofi_cno *cno, struct dofi_evd *evd)
 		dofi_progress_wakeup(cno->obj.ia);
 }
 
-void dofi_cno_detach(struct dofi_cno *cno)
+void dofi_cno_attach(struct dofi_cno *cno, struct dofi_evd *evd)
 {
 	pthread_mutex_lock(&cno->lock);
+	dofi_list_append(&cno->evd_list, &evd->cno_link);
+	cno->evds++;
+	pthread_mutex_unlock(&cno->lock);
+}
+
+void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd)
+{
+	pthread_mutex_lock(&cno->lock);
+	dofi_list_remove(&evd->cno_link);
 	if (!--cno->evds && cno->waiters) {
 		cno->round++;
 		cno->dismissed = cno->waiters;
@@ -85,7 +105,7 @@ static int cno_new(struct dofi_ia *ia, DAT_OS_WAIT_PROXY_AGENT agent, bool fd_gi
 		dofi_forkfd(cno->fd);
 	cno->fd_given = fd_given;
 	cno->pending = cno->dying = false;
-	cno->cause = NULL;
+	dofi_list_init(&cno->evd_list);
 	cno->waiters = cno->dismissed = cno->round = 0;
 	cno->evds = 0;
 	dofi_obj_publish(&cno->obj);

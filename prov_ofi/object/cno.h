@@ -11,6 +11,12 @@
 #include "base/lock.h"
 #include "object/evd.h"
 
+/* The EVD of a trigger, which may have been destroyed since, and its memory reused. */
+struct dofi_cause {
+	struct dofi_evd *evd;
+	uint32_t life;
+};
+
 struct dofi_cno {
 	struct dofi_obj obj;
 	pthread_mutex_t lock;
@@ -18,7 +24,8 @@ struct dofi_cno {
 	int fd;
 	bool fd_given; /* created by dat_cno_fd_create */
 	bool pending, dying;
-	DAT_EVD_HANDLE cause;
+	struct dofi_cause cause;   /* of the pending trigger */
+	struct dofi_list evd_list; /* the EVDs that refer to it; who triggered last is first */
 	unsigned int waiters;
 	unsigned int dismissed;    /* waiters present when the last EVD was detached */
 	unsigned int round;        /* number of such dismissals */
@@ -33,8 +40,13 @@ static inline struct dofi_cno *dofi_cno_live(DAT_CNO_HANDLE handle)
 
 /* Caller holds evd->lock. */
 void dofi_cno_fire(struct dofi_cno *cno, struct dofi_evd *evd);
+/* Adds an EVD's reference; the caller holds evd->lock, also in the next. */
+void dofi_cno_attach(struct dofi_cno *cno, struct dofi_evd *evd);
 /* Drops an EVD's reference; the last one releases the waiters with a NULL EVD. */
-void dofi_cno_detach(struct dofi_cno *cno);
+void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd);
+/* The handle to report for a trigger: an EVD that exists, so of another one if that of the trigger
+ * has been destroyed; NULL: no EVD refers to the CNO. Caller holds cno->lock. */
+DAT_EVD_HANDLE dofi_cno_cause(const struct dofi_cno *cno, const struct dofi_cause *cause);
 /* Releases the waiters and destroys the CNO even if EVDs refer to it. */
 void dofi_cno_destroy(struct dofi_cno *cno);
 

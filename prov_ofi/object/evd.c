@@ -90,6 +90,7 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	evd->polled = false;
 	evd->internal = internal;
 	dofi_list_init(&evd->link);
+	dofi_list_init(&evd->cno_link);
 }
 
 /* Publishes the EVD to the progress thread, which reads its CQ. */
@@ -125,6 +126,20 @@ void dofi_evd_disarm(struct dofi_evd *evd, enum dofi_evd_progress to)
 	evd->progress = to;
 }
 
+void dofi_evd_set_cno(struct dofi_evd *evd, struct dofi_cno *cno)
+{
+	dofi_lock(&evd->lock);
+	/* Detaching the last EVD from a CNO releases its waiters. */
+	if (evd->cno != cno) {
+		if (evd->cno)
+			dofi_cno_detach(evd->cno, evd);
+		if (cno)
+			dofi_cno_attach(cno, evd);
+		evd->cno = cno;
+	}
+	dofi_unlock(&evd->lock);
+}
+
 int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct dofi_cno *cno,
 		 bool internal, struct dofi_evd **out)
 {
@@ -147,9 +162,7 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 		if (ret)
 			goto no_cq;
 	}
-	if (cno)
-		cno->evds++;
-	evd->cno = cno;
+	dofi_evd_set_cno(evd, cno);
 	evd_enlist(evd);
 	*out = evd;
 	return 0;
@@ -171,9 +184,7 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 		dofi_signal_await(&evd->left, &evd->lock);
 	dofi_unlock(&evd->lock);
 	evd_delist(evd);
-	if (evd->cno)
-		dofi_cno_detach(evd->cno);
-	evd->cno = NULL;
+	dofi_evd_set_cno(evd, NULL);
 	if (evd->cq)
 		fi_close(&evd->cq->fid);
 	evd->cq = NULL;
@@ -431,21 +442,15 @@ DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EV
 DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 {
 	EVD_OR_RETURN(evd, handle);
-	struct dofi_cno *cno = NULL, *old;
+	struct dofi_cno *cno = NULL;
 
 	if (cno_handle != DAT_HANDLE_NULL) {
 		cno = (struct dofi_cno *)dofi_obj_check(cno_handle, DAT_HANDLE_TYPE_CNO,
 							evd->obj.ia);
 		if (!cno)
 			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
-		cno->evds++;
 	}
-	dofi_lock(&evd->lock);
-	old = evd->cno;
-	evd->cno = cno;
-	dofi_unlock(&evd->lock);
-	if (old)
-		dofi_cno_detach(old);
+	dofi_evd_set_cno(evd, cno);
 	/* With a CNO the progress thread monitors the CQ whether or not the consumer polls. */
 	dofi_progress_wakeup(evd->obj.ia);
 	return DAT_SUCCESS;

@@ -113,7 +113,8 @@ struct dofi_evd {
 
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* of the last read of the CQ */
 
-	struct dofi_list link; /* ia->evds */
+	struct dofi_list link;     /* ia->evds */
+	struct dofi_list cno_link; /* cno->evd_list; cno->lock */
 	enum dofi_evd_progress progress;
 	bool polled;              /* by a consumer between the thread's last two looks */
 	uint32_t seen_polls;      /* dofi_evd_polls at the last look */
@@ -163,6 +164,8 @@ static inline uint32_t dofi_evd_count(const struct dofi_evd *evd)
 
 int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct dofi_cno *cno,
 		 bool internal, struct dofi_evd **out);
+/* Attaches it to a CNO; NULL: to none. Takes evd->lock. */
+void dofi_evd_set_cno(struct dofi_evd *evd, struct dofi_cno *cno);
 /* Destroys an EVD that no stream feeds any more; its waiter returns DAT_ABORT first. */
 void dofi_evd_destroy(struct dofi_evd *evd);
 

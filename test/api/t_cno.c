@@ -391,6 +391,63 @@ TEST(cno, last_evd_that_goes_releases_all_waiters_with_a_NULL_evd)
 	rig_close(&r);
 }
 
+TEST(cno, trigger_of_an_evd_that_was_freed_names_another_one)
+{
+	DAT_EVD_HANDLE evd[4];
+	struct rig r;
+	int i;
+
+	rig_open(&r);
+	for (i = 0; i < 4; i++)
+		evd[i] = evd_make_cno(&r.n, 8, DAT_EVD_SOFTWARE_FLAG, r.cno);
+	/* The trigger of the freed ones stands for this one, too. */
+	for (i = 0; i < 3; i++)
+		OK(post_se(evd[i], 1));
+	OK(dat_evd_free(evd[0]));
+	OK(dat_evd_free(evd[2]));
+	trigger_of(r.cno, evd[1]);
+	no_trigger(r.cno);
+	/* Nothing is left to report, but the handle is one that exists. */
+	OK(post_se(evd[3], 2));
+	OK(dat_evd_free(evd[3]));
+	trigger_of(r.cno, evd[1]);
+	/* An EVD that was detached before exists no more, either. */
+	OK(post_se(evd[1], 2));
+	OK(dat_evd_modify_cno(evd[1], DAT_HANDLE_NULL));
+	OK(dat_evd_free(evd[1]));
+	trigger_of(r.cno, r.evd);
+	/* Another EVD in the memory of the one that has triggered has not. */
+	OK(post_se(r.evd, 3));
+	OK(dat_evd_free(r.evd));
+	trigger_of(r.cno, DAT_HANDLE_NULL);
+	r.evd = evd_make_cno(&r.n, 8, DAT_EVD_SOFTWARE_FLAG, r.cno);
+	no_trigger(r.cno);
+	rig_close(&r);
+}
+
+static void wait_for_evd(void *arg)
+{
+	struct rig *r = arg;
+	DAT_EVD_HANDLE evd = NULL;
+
+	OK(dat_cno_wait(r->cno, DAT_TIMEOUT_INFINITE, &evd));
+	ASSERT_PTR(evd, r->evd);
+}
+
+TEST(cno, assigned_again_to_its_evd_leaves_the_waiter_alone)
+{
+	struct dt_thread t;
+	struct rig r;
+
+	rig_open(&r);
+	dt_thread_start(&t, wait_for_evd, &r);
+	dt_thread_wait_blocked(&t);
+	OK(dat_evd_modify_cno(r.evd, r.cno));
+	OK(post_se(r.evd, 1));
+	dt_thread_join(&t);
+	rig_close(&r);
+}
+
 /* ---- streams of a connection ---- */
 
 static void add_cno(DAT_EVD_HANDLE evd, DAT_CNO_HANDLE cno)

@@ -426,6 +426,38 @@ TEST(cno_agent, removed_while_its_call_is_queued_is_not_called)
 	node_close(&n);
 }
 
+TEST(cno_agent, queued_call_for_an_evd_that_was_freed_names_another_one)
+{
+	struct agent a = { 0 }, alone = { 0 };
+	DAT_EVD_HANDLE evd[3];
+	DAT_CNO_HANDLE cno[2];
+	struct busy b;
+	struct node n;
+
+	node_open(&n);
+	busy_start(&b, &n);
+	OK(dat_cno_create(n.ia, agent_of(&a), &cno[0]));
+	evd[0] = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno[0]);
+	evd[1] = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno[0]);
+	OK(post_se(evd[0], 1));
+	OK(post_se(evd[1], 2));
+	OK(dat_evd_free(evd[0]));
+	OK(dat_cno_create(n.ia, agent_of(&alone), &cno[1]));
+	evd[2] = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno[1]);
+	OK(post_se(evd[2], 3));
+	OK(dat_evd_free(evd[2]));
+	alone.evd = evd[2];
+	busy_end(&b);
+	DT_UNTIL(calls(&alone) == 1, US_EVENT);
+	ASSERT_PTR(alone.evd, DAT_HANDLE_NULL);
+	ASSERT_EQ(calls(&a), 1);
+	ASSERT_PTR(a.evd, evd[1]);
+	OK(dat_evd_free(evd[1]));
+	OK(dat_cno_free(cno[0]));
+	OK(dat_cno_free(cno[1]));
+	node_close(&n);
+}
+
 static void remove_agent(void *arg)
 {
 	struct busy *b = arg;
