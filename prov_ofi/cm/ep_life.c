@@ -90,7 +90,9 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 	dofi_models_remove(&ep->streams);
 	dofi_ep_streams(recv, req, &ep->attr, &ep->streams);
 	dofi_models_add(&ep->streams);
-	if ((ep->srq || ep->has_watermarks) && ep->recv_evd) {
+	/* Only completions on its present EVD are found when it is freed. */
+	if ((ep->srq || ep->has_watermarks) && ep->recv_evd &&
+	    ep->recv_evd != (recv ? recv : ep->obj.ia->internal_evd)) {
 		dofi_lock(&ep->recv_evd->lock);
 		dofi_srq_disown(ep, ep->recv_evd);
 		dofi_unlock(&ep->recv_evd->lock);

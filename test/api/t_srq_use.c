@@ -25,6 +25,30 @@ TEST(srq_use, counts_follow_a_buffer_through_its_life)
 	hub_close(&h);
 }
 
+TEST(srq_use, counts_stay_when_the_endpoint_is_modified)
+{
+	DAT_EP_PARAM param;
+	struct hub h;
+
+	hub_open(&h, 1, 10, 0);
+	post_slots(&h, 0, 3, 1000);
+	hub_send(&h, 0, 500, 7);
+	srq_until_available(h.srq, 2);
+	hub_disconnect(&h, 0);
+	OK(dat_ep_reset(h.on[0].ep));
+	SRQ_COUNTS(h.srq, 2, 3);
+	memset(&param, 0, sizeof(param));
+	param.connect_evd_handle = h.on[0].conn;
+	param.recv_evd_handle = h.on[0].recv;
+	OK(dat_ep_modify(h.on[0].ep, DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param));
+	SRQ_COUNTS(h.srq, 2, 3);
+	OK(dat_ep_modify(h.on[0].ep, DAT_EP_FIELD_RECV_EVD_HANDLE, &param));
+	SRQ_COUNTS(h.srq, 2, 3);
+	HUB_GOT(&h, 0, 100, 0, 500, 7);
+	SRQ_COUNTS(h.srq, 2, 2);
+	hub_close(&h);
+}
+
 static void several_endpoints(int flags)
 {
 	struct hub h;
