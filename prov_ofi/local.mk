@@ -90,6 +90,7 @@ dofi_common_sources = \
 	prov_ofi/msgep/pair/pair_cm.c \
 	prov_ofi/msgep/pair/pair_link.c \
 	prov_ofi/msgep/pair/pair_open.c \
+	prov_ofi/msgep/pair/pair_post.c \
 	prov_ofi/msgep/pair/pair_reap.c \
 	prov_ofi/msgep/pair/pair_recv.c \
 	prov_ofi/msgep/pair/pair_send.c \
@@ -161,7 +162,7 @@ dofi_sources = \
 	prov_ofi/data/dto_submit.c prov_ofi/data/dto_submit.h \
 	prov_ofi/data/evd_dequeue.c \
 	prov_ofi/data/fi_post.c prov_ofi/data/fi_post.h \
-	prov_ofi/data/rmr_bind.c prov_ofi/object/rmr.h \
+	prov_ofi/data/rmr_bind.c \
 	prov_ofi/data/srq_calls.c prov_ofi/object/srq.h \
 	prov_ofi/data/srq_cq.c prov_ofi/data/srq_cq.h \
 	prov_ofi/data/srq_watermark.c \
@@ -194,6 +195,7 @@ dofi_sources = \
 	prov_ofi/object/obj.c prov_ofi/object/obj.h \
 	prov_ofi/object/progress_key.h \
 	prov_ofi/object/progress_wakeup.c prov_ofi/object/progress_wakeup.h \
+	prov_ofi/object/rmr.c prov_ofi/object/rmr.h \
 	prov_ofi/object/ud.c prov_ofi/object/ud.h \
 	prov_ofi/object/version.h \
 	prov_ofi/progress/deferred_run.c \

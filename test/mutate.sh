@@ -122,13 +122,13 @@ flags_fenced_send_leaves_at_once_when_the_read_has_been_polled_for	data/evd_dequ
 flags_recv_solicited_wait_is_ARG5	data/dto_post.h	s/kind == DOFI_RECV ? !flags :/kind == DOFI_RECV ? 1 :/
 srq_post_recv_is_refused_when_a_shrunk_queue_is_full	data/srq_calls.c	s/= srq_full(srq) ? NULL : /= 0 ? NULL : /
 srq_post_recv_is_refused_until_a_completion_is_dequeued	data/srq_calls.c	s/srq->posted - srq->dequeued >=/srq->posted - srq->taken >=/
-rmr_use_rebind_gives_a_new_key_and_ends_the_old_one	data/rmr_bind.c	/^void dofi_rmr_take_effect/,/^}/s/^\trmr_unbind(rmr);$//
+rmr_use_rebind_gives_a_new_key_and_ends_the_old_one	object/rmr.c	/^void dofi_rmr_take_effect/,/^}/s/^\trmr_unbind(rmr);$//
 rmr_use_read_one_byte_behind_the_window_is_REMOTE_ACCESS	data/rmr_bind.c	s/\.length = w->triplet.segment_length,/.length = w->triplet.segment_length + 1,/
 rmr_use_write_into_a_read_only_window_is_REMOTE_ACCESS	data/rmr_bind.c	s/w->priv = remote;/w->priv = DOFI_PRIV_REMOTE;/
-rmr_dto_bind_on_a_disconnected_ep_is_flushed_and_changes_nothing	data/rmr_bind.c	/^void dofi_rmr_bind_over/,/^}/s/if (unopened)/if (0)/
-rmr_use_for_ep_key_ends_with_the_connection_in_2_0	data/rmr_bind.c	s/if (rmr->bound_ep == ep && rmr->for_ep)/if (0)/
+rmr_dto_bind_on_a_disconnected_ep_is_flushed_and_changes_nothing	object/rmr.c	/^void dofi_rmr_bind_over/,/^}/s/if (unopened)/if (0)/
+rmr_use_for_ep_key_ends_with_the_connection_in_2_0	object/rmr.c	s/if (rmr->bound_ep == ep && rmr->for_ep)/if (0)/
 rmr_bind_across_zones_is_PROTECTION_VIOLATION	data/rmr_bind.c	s/if (lmr->pz != rmr->pz || ep->pz != rmr->pz)/if (0)/
-rmr_invalidate_key_of_a_window_that_serves_another_endpoint_stays_in_2_0	data/rmr_bind.c	s/return rmr->bound == w && .*/return rmr->bound == w || ep;/
+rmr_invalidate_key_of_a_window_that_serves_another_endpoint_stays_in_2_0	object/rmr.c	s/return rmr->bound == w && .*/return rmr->bound == w || ep;/
 rmr_lmr_free_is_refused_while_one_is_bound	object/mr.c	s/if (lmr->users)/if (0)/
 wire:bulk_breach_without_leave	msgep/rdm/rdm_large.c	s/if (!large_outstanding(l))$/if (0)/
 wire:bulk_breach_back_what_was_sent	msgep/rdm/rdm_large.c	s/if (large_later((uint16_t)(back + l->received), l->peer_granted))/if (0)/

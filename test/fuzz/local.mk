@@ -135,7 +135,7 @@ fuzz_pairs_code = \
 	prov_ofi/msgep/object/mr.c prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair_bulk.c prov_ofi/msgep/pair/pair_carry.c prov_ofi/msgep/pair/pair_unsolicited.c \
 	prov_ofi/msgep/pair/pair_reap.c prov_ofi/msgep/pair/pair_share.c \
 	prov_ofi/msgep/pair/pair_cm.c \
-	prov_ofi/msgep/pair/pair_link.c prov_ofi/msgep/pair/pair_open.c \
+	prov_ofi/msgep/pair/pair_link.c prov_ofi/msgep/pair/pair_open.c prov_ofi/msgep/pair/pair_post.c \
 	prov_ofi/msgep/pair/pair_recv.c prov_ofi/msgep/pair/pair_send.c \
 	prov_ofi/msgep/pair/pair_sock.c prov_ofi/msgep/object/post.c \
 	prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto_bulk.c \

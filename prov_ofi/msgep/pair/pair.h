@@ -483,14 +483,18 @@ uint16_t pair_port(const struct pair_net *net, const union dofi_addr *local);
 int pair_wait_fds(struct msgep_domain *domain, int fd[MSGEP_WAIT_FDS]);
 bool pair_may_sleep(struct msgep_domain *domain, bool used);
 bool pair_busy(struct msgep_domain *domain);
-/* Posts a receive buffer. 0 or negative. */
-int pair_post(struct pair_net *net, struct pair_buf *buf);
-/* Allocates and posts another one. */
+
+/* pair_post.c */
+/* Allocates a receive buffer and posts it. 0 or negative. */
 int pair_post_new(struct pair_net *net);
+/* Posts a buffer again. One that libfabric refuses, for lack of memory, is offered later. */
+void pair_repost(struct pair_net *net, struct pair_buf *buf);
 /* Posts the buffers that libfabric has refused. */
 void pair_post_again(struct pair_net *net);
 
 /* pair_link.c. Caller holds net->lock. */
+/* The connection uses the pair. */
+void pair_attach(struct pair_conn *conn, struct pair *pair);
 /* The pair of ep's DSCP with the adapter of these parameters, an existing or a new one. 0 or
  * negative. */
 int pair_get(struct pair_net *net, const struct msgep_ep *ep, const uint8_t *params,
@@ -721,8 +725,5 @@ bool pair_cm_send(struct msgep_domain *domain, struct msgep_ep *ep, uint64_t rou
 		  uint16_t port, const uint8_t *msg, size_t len);
 void pair_cm_flush(struct msgep_domain *domain);
 struct msgep_ep *pair_owner(struct msgep_domain *domain, uint64_t mark);
-
-/* pair.c. Caller holds net->lock. */
-void pair_attach(struct pair_conn *conn, struct pair *pair);
 
 #endif

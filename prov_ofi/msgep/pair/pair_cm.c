@@ -197,7 +197,8 @@ static bool pair_cm_concerns(const struct pair *pair, uint64_t mark)
 
 static void pair_cm_refuse(struct pair *pair, uint64_t to, enum msgep_cm_kind kind)
 {
-	struct msgep_cm_msg msg = { .kind = kind, .transport = msgep_transport_pair.id };
+	const struct msgep_transport *transport = pair->net->domain->fabric->transport;
+	struct msgep_cm_msg msg = { .kind = kind, .transport = transport->id };
 	uint8_t buf[MSGEP_CM_MAX];
 
 	pair_send_control(pair, PAIR_CM_MESSAGE, to, 0, 0, buf, msgep_cm_build(buf, &msg));

@@ -371,6 +371,28 @@ static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *
 
 /* ---------------------------------------------------------------- events */
 
+void pair_attach(struct pair_conn *conn, struct pair *pair)
+{
+	struct msgep_ep *ep = conn->ep;
+
+	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
+	dofi_lock(&ep->lock);
+	conn->pair = pair;
+	dofi_unlock(&ep->lock);
+	if (conn->active) {
+		if (!pair_send_control(pair, PAIR_ATTACH,
+				       pair_mark(conn->peer_index, conn->peer_generation),
+				       pair_mark(conn->index, conn->generation), 0, NULL, 0))
+			pair_break(pair, FI_ENOMEM);
+	} else {
+		dofi_list_append(&pair->conns, &conn->link);
+		pair_revoke(pair->net, NULL, pair);
+	}
+	pair_touch(conn);
+	if (ep->rx_cq)
+		msgep_cq_wake(ep->rx_cq);
+}
+
 static void pair_up(struct pair *pair, const uint8_t *param, size_t len, bool active)
 {
 	struct dofi_list *pos;

@@ -39,26 +39,6 @@ int pair_find_inner(const struct dofi_fab *fab, struct fi_info **info)
 	return ret;
 }
 
-int pair_post(struct pair_net *net, struct pair_buf *buf)
-{
-	/* A receive that fails must not be attributed to the pair of an earlier message: no key is
-	 * 0. */
-	memset(buf->data, 0, sizeof(struct pair_head));
-	return (int)fi_recv(net->srx, buf->data, PAIR_MESSAGE, NULL, FI_ADDR_UNSPEC, buf);
-}
-
-int pair_post_new(struct pair_net *net)
-{
-	struct pair_buf *buf = aligned_alloc(64, sizeof(*buf));
-
-	if (!buf)
-		return -FI_ENOMEM;
-	buf->op.kind = PAIR_OP_RECV;
-	buf->all = net->all_receives;
-	net->all_receives = buf;
-	return pair_post(net, buf);
-}
-
 static int pair_post_first(struct pair_net *net)
 {
 	int ret = 0;

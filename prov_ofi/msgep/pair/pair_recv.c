@@ -473,31 +473,6 @@ static void pair_received(struct pair_net *net, struct pair_buf *buf,
 		pair_recv_message(net, pair, packets, end, direct);
 }
 
-/* A buffer that libfabric refuses, for lack of memory, is offered again (pair_post_again). */
-static void pair_repost(struct pair_net *net, struct pair_buf *buf)
-{
-	int ret = net->closing ? 0 : pair_post(net, buf);
-
-	if (!ret)
-		return;
-	dofi_log(DOFI_LOG_INFO, "a receive buffer could not be posted again: %s",
-		 dofi_error_text(-ret));
-	buf->next = net->unposted;
-	net->unposted = buf;
-	msgep_inbox_retry(net->domain);
-}
-
-void pair_post_again(struct pair_net *net)
-{
-	struct pair_buf *buf;
-
-	DOFI_ASSERT_LOCKED(&net->lock);
-	while ((buf = net->unposted) && !net->closing && !pair_post(net, buf))
-		net->unposted = buf->next;
-	if (net->unposted)
-		msgep_inbox_retry(net->domain);
-}
-
 struct poll {
 	struct pair_net *net;
 	struct msgep_cq_direct *direct;
