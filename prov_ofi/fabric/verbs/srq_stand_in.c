@@ -11,7 +11,7 @@
  *
  * The layouts are those of all releases from 1.19.0 to 2.6.0. The record is compared with what it
  * must contain before it is changed, and the context before it is copied; the adapter has no SRQs
- * if they differ.
+ * if they differ, and with later versions.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -99,8 +99,9 @@ static bool stand_in_knows(const struct dofi_fab *fab, const struct fid_ep *srx)
 {
 	const struct shared_context *context = (const struct shared_context *)srx;
 
-	return srx->fid.fclass == FI_CLASS_SRX_CTX && context->domain == fab->domain &&
-	       context->queue;
+	/* A later version may have other layouts, also behind what is compared here. */
+	return dofi_fab_older(fab, 2, 7) && srx->fid.fclass == FI_CLASS_SRX_CTX &&
+	       context->domain == fab->domain && context->queue;
 }
 
 bool dofi_srq_stand_in_fits(const struct dofi_fab *fab)
