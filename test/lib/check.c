@@ -107,11 +107,23 @@ void dt_sleep_us(uint64_t us)
 		;
 }
 
+static uint64_t delays_us(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct dt_delay_sum sum;
+	uint64_t us;
+
+	pthread_mutex_lock(&lock);
+	us = dt_delay_sum_us(&sum, 0);
+	pthread_mutex_unlock(&lock);
+	return us;
+}
+
 struct dt_start dt_start(void)
 {
 	struct dt_start start;
 
-	start.delays = dt_delays_us(0);
+	start.delays = delays_us();
 	start.at = dt_now_us();
 	return start;
 }
@@ -121,16 +133,15 @@ uint64_t dt_took_us(const struct dt_start *start)
 	return dt_now_us() - start->at;
 }
 
-/* The delays of a thread that has ended are lost, so the sum may be smaller than before. */
 bool dt_in_time(const struct dt_start *start, uint64_t us)
 {
 	uint64_t took = dt_took_us(start), delays;
 
 	if (took <= us * dt_slow())
 		return true;
-	delays = dt_delays_us(0);
+	delays = delays_us();
 	/* Several threads may have waited at once: together for longer than it took. */
-	return delays > start->delays && took <= us * dt_slow() + (delays - start->delays);
+	return took <= us * dt_slow() + (delays - start->delays);
 }
 
 unsigned int dt_slow(void)

@@ -52,3 +52,13 @@ uint64_t dt_delays_us(pid_t pid)
 		closedir(d);
 	return ns / 1000u + stolen_us();
 }
+
+uint64_t dt_delay_sum_us(struct dt_delay_sum *sum, pid_t pid)
+{
+	uint64_t now = dt_delays_us(pid);
+
+	if (now < sum->last)
+		sum->ended += sum->last - now;
+	sum->last = now;
+	return sum->ended + now;
+}

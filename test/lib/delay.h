@@ -13,4 +13,11 @@
  */
 uint64_t dt_delays_us(pid_t pid);
 
+/* The delays of a process in several looks, including what threads had that have ended, and the
+ * process itself, as of the last look. Begins with zeros. */
+struct dt_delay_sum {
+	uint64_t last, ended;
+};
+uint64_t dt_delay_sum_us(struct dt_delay_sum *sum, pid_t pid);
+
 #endif

@@ -97,6 +97,37 @@ TEST(good, time_without_a_processor_is_not_counted)
 	ASSERT_EQ(waitpid(rival, NULL, 0), rival);
 }
 
+static _Atomic bool enough;
+
+static void be_delayed(void *arg)
+{
+	(void)arg;
+	while (!enough)
+		getppid();
+}
+
+/* Two threads of this process share a processor, and one of them ends. */
+TEST(good, delays_of_a_thread_that_has_ended_remain)
+{
+	struct dt_start start = dt_start(), now;
+	struct dt_thread t;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		dt_skip("cannot stay on one processor");
+	dt_thread_start(&t, be_delayed, NULL);
+	do {
+		now = dt_start();
+		if (now.at > start.at + 5000000)
+			dt_skip("the kernel does not count delays");
+	} while (now.delays < start.delays + 100000);
+	enough = true;
+	dt_thread_join(&t);
+	ASSERT(dt_start().delays >= now.delays);
+}
+
 TEST(good, time_asleep_is_counted)
 {
 	struct dt_start start = dt_start();

@@ -17,7 +17,7 @@ check()
 
 out=$($self --suite good 2>&1)
 check "good cases end with success" $?
-echo "$out" | grep -q '^5 passed, 0 failed, 1 skipped$'
+echo "$out" | grep -q '^6 passed, 0 failed, 1 skipped$'
 check "good cases are counted" $?
 # A case that hangs ends after three times its limit at the latest.
 out=$(timeout 60 $self --suite bad 2>&1)
@@ -25,7 +25,7 @@ test $? -eq 1
 check "bad cases end with failure" $?
 echo "$out" | grep -q '^0 passed, 11 failed, 0 skipped$'
 check "every bad case fails" $?
-$self --list | grep -q '^17 cases$'
+$self --list | grep -q '^18 cases$'
 check "all cases are listed" $?
 test "$($self --list --test '*_peer*' | wc -l)" -eq 4
 check "a pattern chooses cases" $?

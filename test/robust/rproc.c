@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads facts about processes; clocks, shared memory and data patterns. */
 #include <dirent.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,13 +181,25 @@ unsigned int rl_bound(unsigned int ms)
 	return RL_SANITIZED ? ms * 3 : ms;
 }
 
+/* The place of a player may have been that of one of another case. */
 static uint64_t delays_of_players(void)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct dt_delay_sum sum[RL_PLAYERS];
+	static pid_t of[RL_PLAYERS];
 	uint64_t us = 0;
 
-	for (int i = 0; i < rl_board->players; i++)
-		if (rl_board->player[i].pid)
-			us += dt_delays_us(rl_board->player[i].pid);
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < rl_board->players; i++) {
+		pid_t pid = rl_board->player[i].pid;
+
+		if (pid != of[i])
+			sum[i] = (struct dt_delay_sum){ 0 };
+		of[i] = pid;
+		if (pid)
+			us += dt_delay_sum_us(&sum[i], pid);
+	}
+	pthread_mutex_unlock(&lock);
 	return us;
 }
 
@@ -196,7 +209,6 @@ struct rl_limit rl_limit(unsigned int ms)
 				  .before = delays_of_players() };
 }
 
-/* The delays of players that have ended are lost, so the sum may be smaller than before. */
 bool rl_passed(struct rl_limit *limit)
 {
 	uint64_t now = rl_now(), delays;
