@@ -63,12 +63,18 @@ void dofi_cno_fire(struct dofi_cno *cno, struct dofi_evd *evd)
 		dofi_progress_wakeup(cno->obj.ia);
 }
 
-void dofi_cno_attach(struct dofi_cno *cno, struct dofi_evd *evd)
+bool dofi_cno_attach(struct dofi_cno *cno, struct dofi_evd *evd)
 {
+	bool live;
+
 	pthread_mutex_lock(&cno->lock);
-	dofi_list_append(&cno->evd_list, &evd->cno_link);
-	cno->evds++;
+	live = dofi_cno_live(cno) != NULL;
+	if (live) {
+		dofi_list_append(&cno->evd_list, &evd->cno_link);
+		cno->evds++;
+	}
 	pthread_mutex_unlock(&cno->lock);
+	return live;
 }
 
 void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd)
@@ -211,19 +217,20 @@ DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT 
 DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE handle)
 {
 	struct dofi_cno *cno = dofi_cno_live(handle);
-	bool waited;
+	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!cno)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	/* Under this lock no EVD can be attached to it. */
 	pthread_mutex_lock(&cno->lock);
-	waited = cno->waiters;
+	if (cno->waiters || cno->evds)
+		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
+	else if (!dofi_obj_retire(&cno->obj))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
 	pthread_mutex_unlock(&cno->lock);
-	if (waited || cno->evds)
-		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
-	if (!dofi_obj_retire(&cno->obj))
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
-	dofi_cno_destroy(cno);
-	return DAT_SUCCESS;
+	if (!ret)
+		dofi_cno_destroy(cno);
+	return ret;
 }
 
 /* A thread inside dat_cno_wait. */

@@ -40,8 +40,8 @@ static inline struct dofi_cno *dofi_cno_live(DAT_CNO_HANDLE handle)
 
 /* Caller holds evd->lock. */
 void dofi_cno_fire(struct dofi_cno *cno, struct dofi_evd *evd);
-/* Adds an EVD's reference; the caller holds evd->lock, also in the next. */
-void dofi_cno_attach(struct dofi_cno *cno, struct dofi_evd *evd);
+/* Adds an EVD's reference; the caller holds evd->lock, also in the next. False: it was freed. */
+bool dofi_cno_attach(struct dofi_cno *cno, struct dofi_evd *evd);
 /* Drops an EVD's reference; the last one releases the waiters with a NULL EVD. */
 void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd);
 /* The handle to report for a trigger: an EVD that exists, so of another one if that of the trigger

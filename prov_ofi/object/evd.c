@@ -126,18 +126,34 @@ void dofi_evd_disarm(struct dofi_evd *evd, enum dofi_evd_progress to)
 	evd->progress = to;
 }
 
-void dofi_evd_set_cno(struct dofi_evd *evd, struct dofi_cno *cno)
+/* Caller holds evd->lock. False: the CNO was freed meanwhile; the EVD has none. */
+static bool evd_assign_cno(struct dofi_evd *evd, struct dofi_cno *cno)
 {
-	dofi_lock(&evd->lock);
+	struct dofi_cno *old = evd->cno;
+
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	/* Detaching the last EVD from a CNO releases its waiters. */
-	if (evd->cno != cno) {
-		if (evd->cno)
-			dofi_cno_detach(evd->cno, evd);
-		if (cno)
-			dofi_cno_attach(cno, evd);
-		evd->cno = cno;
-	}
+	if (old == cno)
+		return true;
+	if (old)
+		dofi_cno_detach(old, evd);
+	evd->cno = NULL;
+	if (!cno)
+		return true;
+	if (!dofi_cno_attach(cno, evd))
+		return false;
+	evd->cno = cno;
+	return true;
+}
+
+bool dofi_evd_set_cno(struct dofi_evd *evd, struct dofi_cno *cno)
+{
+	bool set;
+
+	dofi_lock(&evd->lock);
+	set = evd_assign_cno(evd, cno);
 	dofi_unlock(&evd->lock);
+	return set;
 }
 
 int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct dofi_cno *cno,
@@ -162,10 +178,17 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 		if (ret)
 			goto no_cq;
 	}
-	dofi_evd_set_cno(evd, cno);
+	if (!dofi_evd_set_cno(evd, cno)) {
+		ret = -ESTALE;
+		goto no_cno;
+	}
 	evd_enlist(evd);
 	*out = evd;
 	return 0;
+no_cno:
+	if (evd->cq)
+		fi_close(&evd->cq->fid);
+	evd->cq = NULL;
 no_cq:
 	free(evd->ring);
 no_ring:
@@ -395,6 +418,8 @@ DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HAND
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	ret = dofi_evd_new(ia, qlen, flags, cno, false, &evd);
+	if (ret == -ESTALE)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
 	if (ret)
 		return dofi_ret(ret);
 	dofi_obj_publish(&evd->obj);
@@ -443,6 +468,7 @@ DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 {
 	EVD_OR_RETURN(evd, handle);
 	struct dofi_cno *cno = NULL;
+	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (cno_handle != DAT_HANDLE_NULL) {
 		cno = (struct dofi_cno *)dofi_obj_check(cno_handle, DAT_HANDLE_TYPE_CNO,
@@ -450,7 +476,14 @@ DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 		if (!cno)
 			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
 	}
-	dofi_evd_set_cno(evd, cno);
+	dofi_lock(&evd->lock);
+	if (!dofi_evd_live(handle))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	else if (!evd_assign_cno(evd, cno))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	dofi_unlock(&evd->lock);
+	if (ret)
+		return ret;
 	/* With a CNO the progress thread monitors the CQ whether or not the consumer polls. */
 	dofi_progress_wakeup(evd->obj.ia);
 	return DAT_SUCCESS;
@@ -516,7 +549,9 @@ DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 	granted = evd_pow2((uint32_t)qlen);
 	dofi_lock(&evd->lock);
 	capacity = evd_pow2(granted + evd->extra);
-	if (evd->waiter)
+	if (!dofi_evd_live(handle))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	else if (evd->waiter)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
 	else if (granted == (uint32_t)evd->qlen)
 		; /* also with more completions than that */

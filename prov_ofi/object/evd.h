@@ -164,8 +164,8 @@ static inline uint32_t dofi_evd_count(const struct dofi_evd *evd)
 
 int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct dofi_cno *cno,
 		 bool internal, struct dofi_evd **out);
-/* Attaches it to a CNO; NULL: to none. Takes evd->lock. */
-void dofi_evd_set_cno(struct dofi_evd *evd, struct dofi_cno *cno);
+/* Attaches it to a CNO; NULL: to none. Takes evd->lock. False: the CNO was freed meanwhile. */
+bool dofi_evd_set_cno(struct dofi_evd *evd, struct dofi_cno *cno);
 /* Destroys an EVD that no stream feeds any more; its waiter returns DAT_ABORT first. */
 void dofi_evd_destroy(struct dofi_evd *evd);
 

@@ -401,6 +401,49 @@ TEST(threads, evd_is_freed_while_another_posts_events)
 	node_close(&n);
 }
 
+struct assigned {
+	DAT_EVD_HANDLE evd;
+	DAT_CNO_HANDLE cno;
+};
+
+static void assign_until_it_is_freed(void *arg)
+{
+	struct assigned *a = arg;
+	DAT_RETURN ret;
+
+	do {
+		ret = dat_evd_modify_cno(a->evd, a->cno);
+		if (ret == DAT_SUCCESS)
+			ret = dat_evd_modify_cno(a->evd, DAT_HANDLE_NULL);
+		if (ret == DAT_SUCCESS)
+			ret = dat_evd_resize(a->evd, 20);
+		if (ret == DAT_SUCCESS)
+			ret = dat_evd_resize(a->evd, 8);
+	} while (ret == DAT_SUCCESS);
+	ASSERT_EQ(DAT_GET_TYPE(ret), DAT_INVALID_HANDLE);
+}
+
+TEST_LIMIT(threads, evd_is_freed_while_another_assigns_a_cno, 60)
+{
+	struct assigned a;
+	struct dt_thread t;
+	struct node n;
+	int i;
+
+	node_open(&n);
+	for (i = 0; i < 500; i++) {
+		OK(dat_cno_create(n.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &a.cno));
+		a.evd = evd_make(&n, 8, DAT_EVD_SOFTWARE_FLAG);
+		dt_thread_start(&t, assign_until_it_is_freed, &a);
+		dt_sleep_us(100);
+		OK(dat_evd_free(a.evd));
+		dt_thread_join(&t);
+		/* No reference of an EVD that does not exist is left. */
+		OK(dat_cno_free(a.cno));
+	}
+	node_close(&n);
+}
+
 /* ---- the environment ---- */
 
 #define READERS 2
