@@ -16,8 +16,6 @@
 #include <sys/socket.h>
 #include <netinet/in.h>
 
-struct dofi_event;
-
 #if DOFI_API == 12
 
 /* 1.2 has no common service points: this kind of handle never occurs. */
@@ -107,13 +105,6 @@ static inline DAT_EVENT_NUMBER dofi_dto_event(int kind)
 	return DAT_DTO_COMPLETION_EVENT;
 }
 
-static inline void dofi_event_extra(DAT_EVENT *event, uint32_t immed, const struct dofi_event *from)
-{
-	(void)event;
-	(void)immed;
-	(void)from;
-}
-
 #else
 
 #define DOFI_HANDLE_TYPE_CSP DAT_HANDLE_TYPE_CSP
@@ -160,11 +151,6 @@ static inline DAT_EVENT_NUMBER dofi_dto_event(int kind)
 						   : DAT_DTO_COMPLETION_EVENT;
 }
 
-/* Fills the members that only events of the extension have, and those of collectives
- * (object/version_20.c). `from`: NULL for an event that was in no queue, which is not of a datagram
- * endpoint. */
-void dofi_event_ib(DAT_EVENT *event, uint32_t immed, const struct dofi_event *from);
-
 static inline bool dofi_event_immed(const DAT_EVENT *event, uint32_t *immed)
 {
 	DAT_IB_EXTENSION_EVENT_DATA x;
@@ -172,12 +158,6 @@ static inline bool dofi_event_immed(const DAT_EVENT *event, uint32_t *immed)
 	memcpy(&x, event->event_extension_data, sizeof(x));
 	*immed = x.val.immed.data;
 	return x.type == DAT_IB_RDMA_WRITE_IMMED_DATA;
-}
-
-static inline void dofi_event_extra(DAT_EVENT *event, uint32_t immed, const struct dofi_event *from)
-{
-	if ((unsigned int)event->event_number >= DAT_IB_DTO_EVENT)
-		dofi_event_ib(event, immed, from);
 }
 
 #endif

@@ -11,6 +11,7 @@
 #include "object/coll_handle.h"
 #include "object/deferred_work.h"
 #include "object/progress_wakeup.h"
+#include "object/version.h"
 
 /* Calls renew the consumers' lease. They look at the clock at about this interval, a small part of
  * the lease's period. */

@@ -12,11 +12,29 @@ struct dofi_rmr;
 struct dofi_event;
 
 #if DOFI_API == 20
+/* Fills the members that only events of the extension have, and those of collectives
+ * (version_20.c). `from`: NULL for an event that was in no queue, which is not of a datagram
+ * endpoint. */
+void dofi_event_ib(DAT_EVENT *event, uint32_t immed, const struct dofi_event *from);
+
 /* Fills what an event of a datagram endpoint has besides the ordinary members
  * (version_20_ud.c). */
 void dofi_ud_event_ib(const DAT_EVENT *event, uint32_t immed, const struct dofi_event *from,
 		      DAT_IB_EXTENSION_EVENT_DATA *x);
 #endif
+
+/* The same for any event that a consumer takes; 1.2 has no such members. */
+static inline void dofi_event_extra(DAT_EVENT *event, uint32_t immed, const struct dofi_event *from)
+{
+#if DOFI_API == 20
+	if ((unsigned int)event->event_number >= DAT_IB_DTO_EVENT)
+		dofi_event_ib(event, immed, from);
+#else
+	(void)event;
+	(void)immed;
+	(void)from;
+#endif
+}
 
 /* True if dat_ep_create_with_srq accepts NULL attributes. */
 extern const bool dofi_api_srq_attr_optional;
