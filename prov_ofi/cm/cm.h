@@ -93,6 +93,8 @@ DAT_RETURN dofi_cm_connect(struct dofi_ep *ep, const struct sockaddr *peer,
 struct dofi_sp *dofi_sp_find(struct dofi_listener *l, DAT_CONN_QUAL qual);
 void dofi_listener_unref(struct dofi_listener *l);
 void dofi_sp_destroy(struct dofi_sp *sp);
+/* The EP is destroyed: an RSP whose request has come may still refer to it. */
+void dofi_sp_forget_ep(struct dofi_ep *ep);
 /* The EVD of connection requests that a consumer names; NULL: not a valid one. No lock. */
 struct dofi_evd *dofi_sp_cr_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle);
 /* The call that frees a service point; `subtype` names its kind of handle. No lock. */

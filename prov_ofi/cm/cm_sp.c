@@ -200,6 +200,23 @@ void dofi_sp_destroy(struct dofi_sp *sp)
 	dofi_obj_release(&sp->obj);
 }
 
+void dofi_sp_forget_ep(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	struct dofi_list *pos;
+
+	DOFI_ASSERT_LOCKED(&ia->cm_lock);
+	pthread_mutex_lock(&ia->obj_lock);
+	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_RSP])
+	{
+		struct dofi_sp *sp = dofi_container(pos, struct dofi_sp, obj.link);
+
+		if (sp->ep == ep)
+			sp->ep = NULL;
+	}
+	pthread_mutex_unlock(&ia->obj_lock);
+}
+
 struct dofi_evd *dofi_sp_cr_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
 {
 	struct dofi_evd *evd = (struct dofi_evd *)dofi_obj_check(handle, DAT_HANDLE_TYPE_EVD, ia);
@@ -408,7 +425,9 @@ DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE handle, DAT_RSP_PARAM_MASK mask, DAT_RS
 	param->ia_handle = dofi_api_ia_handle(sp->obj.ia);
 	param->conn_qual = sp->qual;
 	param->evd_handle = sp->evd;
+	pthread_mutex_lock(&sp->obj.ia->obj_lock);
 	param->ep_handle = sp->ep;
+	pthread_mutex_unlock(&sp->obj.ia->obj_lock);
 	return DAT_SUCCESS;
 }
 

@@ -238,6 +238,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	dofi_cm_drop_conn_id(ep);
 	dofi_cm_answer_drop(ep);
 	dofi_rmr_ep_ended(ep);
+	dofi_sp_forget_ep(ep);
 	dofi_dto_forget(ep);
 	dofi_deferred_cancel(ep);
 	dofi_srq_raise(ep);

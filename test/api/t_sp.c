@@ -632,6 +632,24 @@ TEST(rsp, can_be_freed_after_its_connection)
 	rsp_close(&r);
 }
 
+TEST(rsp, names_its_endpoint_until_that_is_freed)
+{
+	DAT_RSP_PARAM param;
+	struct rsp_rig r;
+
+	rsp_open(&r);
+	OK(connect_to(r.p.a.ep, r.p.node.attr.ia_address_ptr, r.qual));
+	OK(api_cr_reject(EV_CR(r.p.cr_evd, r.rsp, r.qual)));
+	EV_CONN(r.p.a.conn, PEER_REJECTED, r.p.a.ep);
+	OK(dat_rsp_query(r.rsp, DAT_RSP_FIELD_ALL, &param));
+	ASSERT_PTR(param.ep_handle, r.p.b.ep);
+	OK(dat_ep_free(r.p.b.ep));
+	r.p.b.ep = NULL;
+	OK(dat_rsp_query(r.rsp, DAT_RSP_FIELD_ALL, &param));
+	ASSERT_PTR(param.ep_handle, DAT_HANDLE_NULL);
+	rsp_close(&r);
+}
+
 TEST(rsp, qualifier_of_a_freed_one_can_be_used_again)
 {
 	struct rsp_rig r;
