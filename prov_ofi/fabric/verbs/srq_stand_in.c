@@ -7,7 +7,7 @@
  * called as a function (SIGSEGV in 2.1; a peer causes it by a message that is too long). An
  * endpoint that is NULL is passed over. So receives are posted to a copy of the context, whose
  * queue is one of ours: posting to it sets the record's endpoint to NULL and posts to the device's
- * queue. Nothing but posting reads that member of such a record.
+ * queue. Nothing else reads that member of such a record.
  *
  * The layouts are those of all releases from 1.19.0 to 2.6.0. The record is compared with what it
  * must contain before it is changed, and the context before it is copied; the adapter has no SRQs
