@@ -188,18 +188,27 @@ static void overflow_of(struct pair *p)
 	ASSERT_PTR(ev.event_data.asynch_error_event_data.dat_handle, p->a.conn);
 }
 
+/* A pair without a listener. The connection EVD of the first EP is full, and has lost an event.
+ * Returns its length. */
+static DAT_COUNT open_overflown(struct pair *p)
+{
+	DAT_COUNT len;
+
+	set_no_connect_retry();
+	pair_open(p);
+	OK(dat_psp_free(p->psp));
+	p->psp = NULL;
+	len = qlen(p->a.conn);
+	lose_events(p, len + 1);
+	overflow_of(p);
+	return len;
+}
+
 TEST(evd_size, overflow_can_happen_again_after_events_were_read)
 {
 	struct pair p;
-	DAT_COUNT i, len;
+	DAT_COUNT i, len = open_overflown(&p);
 
-	set_no_connect_retry();
-	pair_open(&p);
-	OK(dat_psp_free(p.psp));
-	p.psp = NULL;
-	len = qlen(p.a.conn);
-	lose_events(&p, len + 1);
-	overflow_of(&p);
 	for (i = 0; i < len; i++)
 		EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
 	EV_EMPTY(p.a.conn);
@@ -217,15 +226,8 @@ TEST(evd_size, overflow_can_happen_again_after_events_were_read)
 TEST(evd_size, overflow_can_happen_again_after_the_evd_was_enlarged)
 {
 	struct pair p;
-	DAT_COUNT i, len;
+	DAT_COUNT i, len = open_overflown(&p);
 
-	set_no_connect_retry();
-	pair_open(&p);
-	OK(dat_psp_free(p.psp));
-	p.psp = NULL;
-	len = qlen(p.a.conn);
-	lose_events(&p, len + 1);
-	overflow_of(&p);
 	OK(dat_evd_resize(p.a.conn, 2 * len));
 	lose_events(&p, qlen(p.a.conn) - len + 1);
 	overflow_of(&p);
