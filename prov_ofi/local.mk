@@ -152,11 +152,11 @@ dofi_sources = \
 	prov_ofi/cm/diag_cm.c prov_ofi/cm/diag_cm.h \
 	prov_ofi/cm/ep_life.c \
 	prov_ofi/cm/outage.c prov_ofi/cm/outage.h \
-	prov_ofi/data/amo_post.c prov_ofi/data/amo.h prov_ofi/object/amo.h \
-	prov_ofi/data/amo_sock.c prov_ofi/data/amo_target.c \
+	prov_ofi/data/amo_answer.c prov_ofi/data/amo.h prov_ofi/object/amo.h \
+	prov_ofi/data/amo_post.c prov_ofi/data/amo_sock.c prov_ofi/data/amo_target.c \
 	prov_ofi/data/cq.c prov_ofi/data/cq.h prov_ofi/data/cq_data.h \
 	prov_ofi/data/dto.c prov_ofi/data/dto.h \
-	prov_ofi/data/dto_event.h \
+	prov_ofi/data/dto_event.c prov_ofi/data/dto_event.h \
 	prov_ofi/data/dto_flush.c \
 	prov_ofi/data/dto_post.h \
 	prov_ofi/data/dto_submit.c prov_ofi/data/dto_submit.h \

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets of software atomic operations: creation, polling, end. */
+/* Sockets of software atomic operations: creation, messages, end. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/cancel.h"
 #include "base/forkfd.h"
 #include "data/amo.h"
-
-/* Sockets that one poll processes. */
-#define EVENTS 8
 
 struct dofi_amo_sock *dofi_amo_sock_new(struct dofi_ep *ep, int fd, bool serves)
 {
@@ -71,28 +67,6 @@ int dofi_amo_sock_recv(struct dofi_amo_sock *s, uint8_t want)
 bool dofi_amo_sock_send(struct dofi_amo_sock *s, const uint8_t *msg, const uint8_t *end)
 {
 	return send(s->fd, msg, (size_t)(end - msg), MSG_DONTWAIT | MSG_NOSIGNAL) == end - msg;
-}
-
-void dofi_amo_poll(struct dofi_ia *ia, bool block)
-{
-	struct epoll_event ev[EVENTS];
-	int n;
-
-	DOFI_NO_CANCEL();
-	if (block)
-		pthread_mutex_lock(&ia->amo.lock);
-	else if (pthread_mutex_trylock(&ia->amo.lock))
-		return;
-	n = epoll_wait(ia->amo.epfd, ev, EVENTS, 0);
-	for (int i = 0; i < n; i++) {
-		struct dofi_amo_sock *s = ev[i].data.ptr;
-
-		if (s->serves)
-			dofi_amo_serve(s);
-		else
-			dofi_amo_answered(s);
-	}
-	pthread_mutex_unlock(&ia->amo.lock);
 }
 
 void dofi_amo_detach(struct dofi_ep *ep)

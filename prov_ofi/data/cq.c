@@ -18,35 +18,6 @@
 /* Bounds the drain while peers keep filling the CQ. */
 #define DRAIN_ROUNDS 1024
 
-struct dofi_srq dofi_no_srq;
-
-void dofi_dto_fill_bind_event(struct dofi_event *e, const struct dofi_dto *dto)
-{
-	DAT_RMR_BIND_COMPLETION_EVENT_DATA *d = &e->data.rmr_completion_event_data;
-
-	e->number = DAT_RMR_BIND_COMPLETION_EVENT;
-	e->recv = false;
-	e->srq = NULL;
-	d->rmr_handle = dto->rmr;
-	memcpy(&d->user_cookie, &dto->cookie, sizeof(d->user_cookie));
-	d->status = (DAT_RMR_BIND_COMPLETION_STATUS)dto->status;
-}
-
-enum dofi_event_state dofi_dto_defer_event(struct dofi_ep *ep)
-{
-	if (!(atomic_load(&ep->deferred) & DOFI_DEFERRED_REPORT))
-		dofi_log(DOFI_LOG_WARN, "no memory: completions wait until some are dequeued");
-	dofi_deferred_add(ep, DOFI_DEFERRED_REPORT);
-	return DOFI_EVENT_DEFERRED;
-}
-
-void dofi_event_count_receive(struct dofi_ep *ep, struct dofi_event *e)
-{
-	e->srq = &dofi_no_srq;
-	dofi_srq_check_soft_mark(ep);
-	dofi_srq_check_hard_mark(ep);
-}
-
 /* Reports the head of the queue, which is done. False: deferred. */
 ALWAYS_INLINE bool cq_report_head(struct dofi_ep *ep, struct dofi_queue *q, uint32_t head,
 				  struct dofi_dto *dto, struct dofi_evd *evd, bool recv)

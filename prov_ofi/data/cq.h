@@ -1,5 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completions: from libfabric's CQ to DAT events, in posting order, each exactly once. */
+/* Completions: from libfabric's CQ to DAT events, in posting order, each exactly once.
+ *
+ * A source of this folder calls those above it in this list:
+ *
+ *   amo_sock.c       software atomic operations: sockets,
+ *   amo_target.c     execution,
+ *   amo_post.c       handing over
+ *   fi_post.c        calls of libfabric
+ *   dto_event.c      events of operations
+ *   srq_cq.c         SRQ buffers that messages have consumed
+ *   cq.c             completions
+ *   dto_flush.c      queues when a connection begins and ends
+ *   ud_message.c     messages of datagram endpoints
+ *   dto_submit.c     submission to the fabric
+ *   amo_answer.c     software atomic operations: answers, completion
+ *   evd_dequeue.c    dequeuing
+ *   dto.c, rmr_bind.c, srq_calls.c, srq_watermark.c
+ *                    other calls of the API
+ */
 #ifndef DOFI_CQ_H
 #define DOFI_CQ_H
 

@@ -5,7 +5,6 @@
  * while RDMA reads are outstanding, while the fabric has its maximum of operations, or after
  * libfabric has returned EAGAIN.
  */
-#include "data/amo.h"
 #include "data/cq.h"
 #include "data/dto_submit.h"
 #include "data/ud_message.h"
@@ -96,7 +95,6 @@ void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
 
 void dofi_dto_submit(struct dofi_ep *ep)
 {
-	dofi_amo_continue(ep);
 	dofi_dto_submit_queue(ep, &ep->rq);
 	dofi_dto_submit_queue(ep, &ep->sq);
 }

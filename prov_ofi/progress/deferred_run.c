@@ -2,6 +2,7 @@
 /* Executes deferred work. */
 #include "base/cancel.h"
 #include "cm/cm.h"
+#include "data/amo.h"
 #include "data/cq.h"
 #include "data/dto_submit.h"
 #include "data/srq_cq.h"
@@ -54,8 +55,10 @@ void dofi_progress_run_deferred(struct dofi_ia *ia)
 			dofi_cm_progress(ia, dofi_progress_is_me(ia));
 		if (bits & DOFI_DEFERRED_SUBMIT) {
 			dofi_lock(&ep->lock);
-			if (dofi_ep_live(ep))
+			if (dofi_ep_live(ep)) {
+				dofi_amo_continue(ep);
 				dofi_dto_submit(ep);
+			}
 			dofi_unlock(&ep->lock);
 		}
 		if ((bits & DOFI_DEFERRED_REPORT) && !deferred_report_rest(ep))
