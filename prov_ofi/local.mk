@@ -151,6 +151,7 @@ dofi_sources = \
 	prov_ofi/cm/conn_open.c prov_ofi/object/conn.h \
 	prov_ofi/cm/diag_cm.c prov_ofi/cm/diag_cm.h \
 	prov_ofi/cm/ep_life.c \
+	prov_ofi/cm/establish.c \
 	prov_ofi/cm/outage.c prov_ofi/cm/outage.h \
 	prov_ofi/data/amo_answer.c prov_ofi/data/amo.h prov_ofi/object/amo.h \
 	prov_ofi/data/amo_post.c prov_ofi/data/amo_sock.c prov_ofi/data/amo_target.c \

@@ -150,6 +150,15 @@ struct dofi_ah *dofi_ud_reserve(const struct dofi_cr *cr);
 /* The answer to the request has been sent: reports the peer's address to the EP. */
 void dofi_ud_accepted(struct dofi_ep *ep, struct dofi_ah *ah);
 
+/* Establishment (cm/establish.c) */
+/* Pushes a connection event. `gate` (NULL: none): see dofi_evd_push_opening. */
+void dofi_cm_push(struct dofi_ep *ep, DAT_EVENT_NUMBER number, _Atomic bool *gate);
+/* The connection is up: ESTABLISHED, then the completions so far. */
+void dofi_cm_establish(struct dofi_ep *ep);
+/* Ends the wait of the EVD's CQ for an EP, whose event was read before or has not come in time;
+ * `at_once`: also if there is time left. False: it still waits. */
+bool dofi_cm_resume(struct dofi_evd *evd, bool at_once);
+
 /* Outcomes (cm/cm_events.c) */
 /* The connection, or the attempt, is over: state, flushes, one event. */
 void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us);

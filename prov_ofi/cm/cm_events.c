@@ -36,22 +36,12 @@ union cm_event {
 	uint8_t room[sizeof(struct fi_eq_cm_entry) + DOFI_CM_MAX];
 };
 
-/* `gate` (NULL: none): see dofi_evd_push_opening. */
-static void cm_push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number, _Atomic bool *gate)
+static void cm_push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 {
-	struct dofi_event e = { .number = number, .notify = true };
-	DAT_CONNECTION_EVENT_DATA *d = &e.data.connect_event_data;
-	struct dofi_evd *evd = dofi_ep_conn_evd(ep);
-
 	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	if (ep->ud_for)
 		dofi_ud_exchange_ended(ep, number);
-	if (!evd)
-		return;
-	d->ep_handle = ep;
-	d->private_data_size = ep->priv_len;
-	d->private_data = ep->priv_len ? ep->priv : NULL;
-	dofi_evd_push_opening(evd, &e, gate);
+	dofi_cm_push(ep, number, NULL);
 }
 
 /* An EP with an SRQ holds none of its buffers any more. Programs wait for one such event of each EP
@@ -78,7 +68,7 @@ static void cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 		number = DAT_CONNECTION_EVENT_BROKEN;
 	DOFI_PROBE2(disconnect, ep, number);
 	dofi_count_conn_end(ep->obj.ia->counts, number);
-	cm_push_event(ep, number, NULL);
+	cm_push_event(ep, number);
 	if (ep->srq &&
 	    (number == DAT_CONNECTION_EVENT_DISCONNECTED || number == DAT_CONNECTION_EVENT_BROKEN))
 		cm_flush_grace_timer(ep);
@@ -172,46 +162,6 @@ void dofi_cm_deadline(struct dofi_timer *timer)
 	}
 }
 
-static void cm_count_established(struct dofi_ep *ep)
-{
-	struct dofi_ia *ia = ep->obj.ia;
-	struct dofi_ep_slot *slot = ep->counts;
-	const union dofi_addr *to = &ep->remote;
-
-	if (ep->active) {
-		DOFI_COUNT_IA(ia, CM_REP_RX);
-		DOFI_COUNT_IA(ia, CM_RTU_TX);
-		DOFI_COUNT_IA(ia, CM_ACTIVE_EST);
-	} else {
-		DOFI_COUNT_IA(ia, CM_RTU_RX);
-		DOFI_COUNT_IA(ia, CM_PASSIVE_EST);
-	}
-	slot->family = (uint8_t)to->sa.sa_family;
-	if (to->sa.sa_family == AF_INET)
-		memcpy(slot->remote, &to->in.sin_addr, sizeof(to->in.sin_addr));
-	else
-		memcpy(slot->remote, &to->in6.sin6_addr, sizeof(to->in6.sin6_addr));
-	slot->local_port = ep->local_port;
-	slot->remote_port = ep->remote_port;
-	slot->since = dofi_now();
-}
-
-/* The connection is established: report the event first, then completions. The consumer may read
- * the event and post before this thread continues: after the event completions are reported as they
- * arrive. Otherwise those of both queues would be reported here together, and an answer before the
- * send that it answers. */
-static void cm_established(struct dofi_ep *ep)
-{
-	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
-	dofi_conn_established(ep->conn);
-	dofi_ep_transit(ep, DOFI_EP_ESTABLISH);
-	DOFI_PROBE2(established, ep, ep->active);
-	cm_count_established(ep);
-	dofi_diag_connected(ep);
-	cm_push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, &ep->open);
-	dofi_dto_open(ep);
-}
-
 /* 0, or negative: not an acceptance, or not one of the intended peer. */
 static int cm_check_acceptance(struct dofi_ep *ep, const uint8_t *data, size_t len,
 			       struct dofi_cm_msg *msg)
@@ -230,7 +180,7 @@ static void cm_connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	if (ep->state == DAT_EP_STATE_COMPLETION_PENDING) {
 		/* The passive side has read the peer's private data with the request. */
 		ep->priv_len = 0;
-		cm_established(ep);
+		dofi_cm_establish(ep);
 		return;
 	}
 	if (ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
@@ -249,7 +199,7 @@ static void cm_connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	ep->peer_conn_id = msg.conn_id;
 	ep->amo.port = msg.amo_port;
 	dofi_unlock(&ep->lock);
-	cm_established(ep);
+	dofi_cm_establish(ep);
 }
 
 static void cm_shut_down(struct dofi_ep *ep)
@@ -280,7 +230,7 @@ static void cm_ended_unanswered(struct dofi_ep *ep)
 static void cm_ended_unannounced(struct dofi_ep *ep)
 {
 	ep->priv_len = 0;
-	cm_established(ep);
+	dofi_cm_establish(ep);
 	dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, false);
 }
 

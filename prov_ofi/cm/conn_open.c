@@ -158,6 +158,18 @@ void dofi_conn_established(struct dofi_conn *conn)
 	conn->up = true;
 }
 
+/* Reads also what waits for the establishment of another EP. */
+static void conn_drain(struct dofi_evd *evd)
+{
+	uint64_t since;
+
+	dofi_evd_drain(evd);
+	while (dofi_cq_awaited(evd, &since)) {
+		dofi_cm_resume(evd, true);
+		dofi_evd_drain(evd);
+	}
+}
+
 /* Buffers of the EP's SRQ come back as flushed. */
 static void conn_await_flushed(struct dofi_ep *ep)
 {
@@ -165,7 +177,7 @@ static void conn_await_flushed(struct dofi_ep *ep)
 
 	for (int i = 0; i < 10; i++) {
 		nanosleep(&nap, NULL);
-		dofi_evd_drain(ep->recv_evd);
+		conn_drain(ep->recv_evd);
 	}
 }
 
@@ -183,14 +195,14 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	dofi_amo_detach(ep);
 	if (conn->ia->fab.desc->ops->detach_ep(conn, ep))
 		conn_await_flushed(ep);
-	dofi_evd_drain(ep->recv_evd);
-	dofi_evd_drain(ep->req_evd);
+	conn_drain(ep->recv_evd);
+	conn_drain(ep->req_evd);
 	conn_close_fid(conn->fid, ep);
 	conn->fid = NULL;
 	conn->ia->fab.desc->ops->release_ep(conn, ep);
 	/* Operations that fi_close itself flushed. */
-	dofi_evd_drain(ep->recv_evd);
-	dofi_evd_drain(ep->req_evd);
+	conn_drain(ep->recv_evd);
+	conn_drain(ep->req_evd);
 	if (conn->conn_id)
 		dofi_conn_id_free(&conn->ia->conn_ids, conn->conn_id);
 	conn_destroy(conn);

@@ -125,6 +125,7 @@ static void ep_drop_evds(struct dofi_ep *ep)
 void dofi_ep_reset_fields(struct dofi_ep *ep)
 {
 	ep->life++;
+	ep->heard_at = 0;
 	ep->rq.failed = ep->sq.failed = false;
 	ep->open = ep->graceful = ep->ending = ep->faulted = false;
 	ep->active = false;

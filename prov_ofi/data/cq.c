@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cancel.h"
+#include "base/clock.h"
 #include "base/error_text.h"
 #include "base/log.h"
 #include "data/amo.h"
@@ -85,8 +86,26 @@ void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *
 		dofi_queue_report(ep, q, evd);
 }
 
-/* Processes the end of the operation at the fabric. Caller holds evd->lock. */
-ALWAYS_INLINE void cq_finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status, bool recv)
+/* An operation has ended whose EP is not open yet. If it has received a message, no later one is
+ * reported before: its sender may have known that this one was complete. False: the CQ must not be
+ * read any further. */
+static __attribute__((noinline)) bool cq_await_establishment(struct dofi_ep *ep,
+							     struct dofi_evd *evd, bool message)
+{
+	DOFI_ASSERT_LOCKED(&evd->lock);
+	dofi_deferred_add(ep, DOFI_DEFERRED_EQ);
+	if (!message)
+		return true;
+	if (!ep->heard_at)
+		ep->heard_at = dofi_now();
+	evd->awaited = ep;
+	evd->no_read = true;
+	return false;
+}
+
+/* Processes the end of the operation at the fabric. False: no further completion may be processed.
+ * Caller holds evd->lock. */
+ALWAYS_INLINE bool cq_finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status, bool recv)
 {
 	struct dofi_ep *ep = dto->ep;
 	struct dofi_queue *q = recv ? &ep->rq : &ep->sq;
@@ -95,21 +114,24 @@ ALWAYS_INLINE void cq_finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t
 	dto->status = status;
 	if (recv && dto->shared) {
 		atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_relaxed);
+		if (!atomic_load_explicit(&ep->open, memory_order_acquire)) {
+			dofi_srq_keep(ep, dto);
+			return cq_await_establishment(ep, evd, !status);
+		}
 		dofi_srq_finish(ep, dto, evd);
-		return;
+		return true;
 	}
 	if (!recv && dofi_kind_fetches(dto->kind))
 		atomic_fetch_add_explicit(&ep->reads_done, 1, memory_order_release);
 	atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_release);
-	if (!atomic_load_explicit(&ep->open, memory_order_acquire)) {
-		dofi_deferred_add(ep, DOFI_DEFERRED_EQ);
-		return;
-	}
+	if (!atomic_load_explicit(&ep->open, memory_order_acquire))
+		return cq_await_establishment(ep, evd, recv && !status);
 	cq_report(ep, q, evd, recv);
 	if (atomic_load_explicit(&q->waiting, memory_order_acquire))
 		dofi_deferred_add(ep, DOFI_DEFERRED_SUBMIT);
 	if (!recv && atomic_load_explicit(&ep->graceful, memory_order_acquire))
 		dofi_deferred_add(ep, DOFI_DEFERRED_DRAINED);
+	return true;
 }
 
 void dofi_dto_finish(struct dofi_dto *dto, uint8_t status)
@@ -179,7 +201,7 @@ static __attribute__((noinline)) uint8_t cq_read_data(struct dofi_dto *dto,
 	return key ? cq_invalidate(dto, key) : DAT_DTO_SUCCESS;
 }
 
-ALWAYS_INLINE void cq_complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
+ALWAYS_INLINE bool cq_complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
 				    const struct fi_cq_data_entry *entry)
 {
 	bool has_data = entry->flags & FI_REMOTE_CQ_DATA;
@@ -193,31 +215,30 @@ ALWAYS_INLINE void cq_complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
 	if (dto->shared) {
 		dto->ep = dofi_srq_owner(dto, evd, data);
 		if (!dto->ep)
-			return;
+			return true;
 	}
 	if (!status && (has_data || data))
 		status = cq_read_data(dto, &evd->obj.ia->fab, flags, data, &len);
 	if (len > dto->length && dto->kind != DOFI_RECV_IMMED)
 		status = DAT_DTO_ERR_LOCAL_LENGTH;
 	dto->length = len;
-	cq_finish(dto, evd, status, true);
+	return cq_finish(dto, evd, status, true);
 }
 
-ALWAYS_INLINE void cq_complete(struct dofi_evd *evd, const struct fi_cq_data_entry *entry)
+/* False: the following ones must wait. */
+ALWAYS_INLINE bool cq_complete(struct dofi_evd *evd, const struct fi_cq_data_entry *entry)
 {
 	struct dofi_dto *dto = dofi_cq_dto(entry->op_context);
 
 	if (!dto)
-		return;
-	if (dto->kind == DOFI_RECV) {
-		cq_complete_recv(evd, dto, entry);
-		return;
-	}
+		return true;
+	if (dto->kind == DOFI_RECV)
+		return cq_complete_recv(evd, dto, entry);
 	if (dto->kind >= DOFI_FETCH_ADD && dto->ep->amo.on) {
 		dofi_amo_flushed(dto);
-		return;
+		return true;
 	}
-	cq_finish(dto, evd, DAT_DTO_SUCCESS, false);
+	return cq_finish(dto, evd, DAT_DTO_SUCCESS, false);
 }
 
 static __attribute__((noinline)) bool cq_complete_error(struct dofi_evd *evd)
@@ -255,14 +276,52 @@ static __attribute__((noinline)) bool cq_complete_error(struct dofi_evd *evd)
 	return true;
 }
 
+/* Processes evd->entry from i to n - 1; returns the end of those processed. */
+ALWAYS_INLINE unsigned int cq_complete_entries(struct dofi_evd *evd, ssize_t i, ssize_t n)
+{
+	for (; i < n; i++) {
+		if (cq_complete(evd, &evd->entry[i]))
+			continue;
+		evd->rest = (uint8_t)(i + 1);
+		evd->rest_end = (uint8_t)n;
+		return (unsigned int)i + 1;
+	}
+	return (unsigned int)n;
+}
+
 unsigned int dofi_cq_process(struct dofi_evd *evd, ssize_t n)
 {
 	DOFI_ASSERT_LOCKED(&evd->lock);
 	if (n <= 0)
 		return n == -FI_EAVAIL && cq_complete_error(evd) ? 1 : 0;
-	for (ssize_t i = 0; i < n; i++)
-		cq_complete(evd, &evd->entry[i]);
-	return (unsigned int)n;
+	return cq_complete_entries(evd, 0, n);
+}
+
+struct dofi_ep *dofi_cq_awaited(struct dofi_evd *evd, uint64_t *since)
+{
+	struct dofi_ep *ep;
+
+	dofi_lock(&evd->lock);
+	ep = evd->awaited;
+	if (ep)
+		*since = ep->heard_at;
+	dofi_unlock(&evd->lock);
+	return ep;
+}
+
+void dofi_cq_resume(struct dofi_evd *evd)
+{
+	uint32_t before;
+
+	dofi_lock(&evd->lock);
+	before = evd->notified;
+	evd->awaited = NULL;
+	evd->no_read = false;
+	cq_complete_entries(evd, evd->rest, evd->rest_end);
+	dofi_evd_notify(evd, before);
+	/* A waiter reads the rest. */
+	dofi_evd_wake_locked(evd);
+	dofi_unlock(&evd->lock);
 }
 
 unsigned int dofi_evd_service(struct dofi_evd *evd, unsigned int *requests)

@@ -53,7 +53,7 @@ ALWAYS_INLINE ssize_t dofi_cq_read(struct dofi_evd *evd)
 /* Reads one batch into the ring; returns the number of entries read. Caller holds evd->lock. */
 static inline unsigned int dofi_cq_read_batch(struct dofi_evd *evd)
 {
-	ssize_t n = evd->cq ? dofi_cq_read(evd) : -FI_EAGAIN;
+	ssize_t n = evd->no_read ? -FI_EAGAIN : dofi_cq_read(evd);
 
 	return n == -FI_EAGAIN ? 0 : dofi_cq_process(evd, n);
 }
@@ -68,6 +68,12 @@ void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event);
 unsigned int dofi_evd_service(struct dofi_evd *evd, unsigned int *requests);
 /* Reads the CQ until all completions present at the call have been processed. */
 void dofi_evd_drain(struct dofi_evd *evd);
+/* The EP whose establishment the CQ awaits (evd->awaited); *since: when its message arrived. NULL:
+ * none. */
+struct dofi_ep *dofi_cq_awaited(struct dofi_evd *evd, uint64_t *since);
+/* Ends that: processes what the last read has returned behind the message, up to the next such
+ * message. The next reader reads the rest. */
+void dofi_cq_resume(struct dofi_evd *evd);
 /* True if the caller may sleep on the CQ's descriptor. Caller holds evd->lock. */
 bool dofi_cq_may_sleep(struct dofi_evd *evd);
 

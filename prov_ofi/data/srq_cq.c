@@ -156,18 +156,26 @@ uint32_t dofi_srq_unreported(const struct dofi_ep *ep)
 	return n;
 }
 
-void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
+static inline void srq_append(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	DOFI_ASSERT_LOCKED(&evd->lock);
 	srq_check_marks(dto->srq, ep);
-	/* The EP may just have opened: earlier completions are reported first. */
 	dto->next = NULL;
 	*ep->shared.last = dto;
 	ep->shared.last = &dto->next;
-	if (atomic_load_explicit(&ep->open, memory_order_acquire))
-		dofi_srq_report(ep, evd);
-	else
-		dofi_deferred_add(ep, DOFI_DEFERRED_EQ);
+}
+
+void dofi_srq_keep(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	DOFI_ASSERT_LOCKED(&ep->recv_evd->lock);
+	srq_append(ep, dto);
+}
+
+void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
+{
+	DOFI_ASSERT_LOCKED(&evd->lock);
+	/* The EP may just have opened: earlier completions are reported first. */
+	srq_append(ep, dto);
+	dofi_srq_report(ep, evd);
 }
 
 void dofi_srq_forget(struct dofi_ep *ep)

@@ -23,13 +23,15 @@ void dofi_srq_unfilled(struct dofi_dto *dto);
 /* Returns the EP to which a completed buffer belongs. NULL: none; the buffer was reposted. A
  * message that announces a value belongs to none. */
 struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint64_t data);
-/* Reports the completed operation, or queues it until the EP opens. */
+/* Reports the completed operation; the EP is open. */
 void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd);
-/* Reports the operations queued by dofi_srq_finish. */
+/* Queues it until the EP opens. */
+void dofi_srq_keep(struct dofi_ep *ep, struct dofi_dto *dto);
+/* Reports the queued operations. */
 void dofi_srq_report(struct dofi_ep *ep, struct dofi_evd *evd);
 /* Returns the number of operations that wait for the EP to open. */
 uint32_t dofi_srq_unreported(const struct dofi_ep *ep);
-/* Discards the operations queued by dofi_srq_finish. */
+/* Discards the queued operations. */
 void dofi_srq_forget(struct dofi_ep *ep);
 /* Stops counting the receives in the EVD, for the SRQ and for a new EP with this handle. */
 void dofi_srq_disown(struct dofi_ep *ep, struct dofi_evd *evd);

@@ -14,7 +14,8 @@
  * stays in the caches.
  *
  * `open` gates reporting: it is set once the connection's ESTABLISHED event is queued (or the
- * connection has failed), so that no completion precedes that event.
+ * connection has failed), so that no completion precedes that event. Until then the CQ in which a
+ * message of the connection has arrived is not read any further (evd->awaited).
  */
 #ifndef DOFI_EP_H
 #define DOFI_EP_H
@@ -281,6 +282,7 @@ struct dofi_ep {
 	_Atomic uint32_t deferred; /* DOFI_DEFERRED_*; on ia->deferred while nonzero */
 	struct dofi_list deferred_link;
 	struct dofi_count_base *count_base;
+	uint64_t heard_at; /* when the first message was awaited; 0: none was; recv_evd->lock */
 	struct {
 		uint8_t what; /* DOFI_ANNOUNCED_* */
 		uint32_t value;

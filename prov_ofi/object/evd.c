@@ -69,7 +69,9 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	evd->cno = NULL;
 	evd->enabled = evd->waitable = true;
 	evd->waiter = evd->sleeping = evd->dying = evd->dead = evd->overflowed = false;
-	evd->no_cq = !(flags & DTO_STREAMS);
+	evd->no_read = !(flags & DTO_STREAMS);
+	evd->awaited = NULL;
+	evd->rest = evd->rest_end = 0;
 	evd->wake_fd = -1;
 	evd->spin_ns = (uint32_t)DOFI_US(dofi_param(DOFI_NUM_SPIN_US));
 	evd->yield_skip = evd->yield_skipped = 0;
@@ -211,6 +213,7 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 	if (evd->cq)
 		fi_close(&evd->cq->fid);
 	evd->cq = NULL;
+	evd->no_read = true;
 	if (evd->wake_fd >= 0)
 		dofi_forkfd_close(evd->wake_fd);
 	evd->wake_fd = -1;

@@ -84,9 +84,10 @@ struct dofi_evd {
 
 	struct dofi_cno *cno;
 	union {
-		/* no_cq: it has no DTO stream; dead: an asynchronous EVD that overflowed. */
+		/* no_read: it has no DTO stream, or `awaited`; dead: an asynchronous EVD that
+		 * overflowed. */
 		struct {
-			bool waiter, dying, dead, no_cq;
+			bool waiter, dying, dead, no_read;
 		};
 		uint32_t barred; /* any of them: dat_evd_dequeue does not read the CQ */
 	};
@@ -112,6 +113,11 @@ struct dofi_evd {
 	uint64_t clock_at;         /* the last look */
 
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* of the last read of the CQ */
+	/* A message of this EP has arrived before the event that establishes its connection was
+	 * read; it is reported behind that event, and everything that follows it in the CQ waits
+	 * until dofi_cq_resume. NULL: none. */
+	struct dofi_ep *awaited;
+	uint8_t rest, rest_end; /* those of `entry` that wait, too */
 
 	struct dofi_list link;     /* ia->evds */
 	struct dofi_list cno_link; /* cno->evd_list; cno->lock */

@@ -96,26 +96,66 @@ static void pair_accept(struct pair *p, int how)
 	atomic_store(&fate, how);
 	OK(dat_cr_accept(cr, p->b.ep, 0, NULL));
 	EV_CONN(p->a.conn, ESTABLISHED, p->a.ep);
+}
+
+static void client_sends(struct pair *p)
+{
 	fill(p->a.buf.mem, 100, 5);
 	OK(post_send(&p->a, 0, 100, 2));
 	EV_DTO(p->a.req, p->a.ep, 2, OP_SEND, 100);
-	DT_UNTIL(atomic_load(&met) == 1, US_EVENT);
 }
 
-/* What it has sent is received before the end. */
+static void server_receives(struct pair *p)
+{
+	EV_CONN(p->b.conn, ESTABLISHED, p->b.ep);
+	EV_DTO(p->b.recv, p->b.ep, 1, OP_RECV, 100);
+	CHECK_FILL(p->b.buf.mem, 100, 5);
+}
+
 TEST(establishment, that_is_lost_is_reported_when_the_client_disconnects)
 {
 	struct pair p;
 
 	pair_accept(&p, LOST);
+	DT_UNTIL(atomic_load(&met) == 1, US_EVENT);
 	ASSERT_EQ(side_state(&p.b), DAT_EP_STATE_COMPLETION_PENDING);
-	EV_EMPTY(p.b.recv);
+	EV_EMPTY(p.b.conn);
 	OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_GRACEFUL_FLAG));
 	EV_CONN(p.b.conn, ESTABLISHED, p.b.ep);
-	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 100);
-	CHECK_FILL(p.b.buf.mem, 100, 5);
+	EV_FLUSH(p.b.recv, p.b.ep, 1, OP_RECV);
 	EV_CONN(p.b.conn, DISCONNECTED, p.b.ep);
 	EV_CONN(p.a.conn, DISCONNECTED, p.a.ep);
+	pair_close(&p);
+}
+
+/* What it has sent is received before the end. */
+TEST(establishment, that_is_lost_comes_before_the_last_messages_of_the_client)
+{
+	struct pair p;
+
+	pair_accept(&p, LOST);
+	DT_UNTIL(atomic_load(&met) == 1, US_EVENT);
+	client_sends(&p);
+	OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	server_receives(&p);
+	EV_CONN(p.b.conn, DISCONNECTED, p.b.ep);
+	EV_CONN(p.a.conn, DISCONNECTED, p.a.ep);
+	pair_close(&p);
+}
+
+TEST(establishment, that_is_lost_follows_from_the_first_message)
+{
+	struct pair p;
+
+	pair_accept(&p, LOST);
+	DT_UNTIL(atomic_load(&met) == 1, US_EVENT);
+	OK(post_recv(&p.a, 200, 100, 3));
+	client_sends(&p);
+	server_receives(&p);
+	OK(post_send(&p.b, 0, 100, 4));
+	EV_DTO(p.b.req, p.b.ep, 4, OP_SEND, 100);
+	EV_DTO(p.a.recv, p.a.ep, 3, OP_RECV, 100);
+	pair_disconnect(&p);
 	pair_close(&p);
 }
 
@@ -125,9 +165,9 @@ TEST(establishment, that_has_arrived_is_not_too_late)
 	struct pair p;
 
 	pair_accept(&p, LATE);
-	EV_CONN(p.b.conn, ESTABLISHED, p.b.ep);
-	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 100);
-	CHECK_FILL(p.b.buf.mem, 100, 5);
+	client_sends(&p);
+	DT_UNTIL(atomic_load(&met) == 1, US_EVENT);
+	server_receives(&p);
 	pair_disconnect(&p);
 	pair_close(&p);
 }

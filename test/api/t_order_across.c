@@ -2,7 +2,9 @@
 /* Order across endpoints, between two processes: a message posted after the sends of others were
  * complete is reported behind theirs on the queue that the receivers share. Each message carries
  * the number of completed sends before it, as a Lamport clock does. */
+#include <poll.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 
 #include "srq_rig.h"
 
@@ -27,6 +29,7 @@ struct receiver {
 	DAT_EVD_HANDLE evd, cr_evd;
 	DAT_CNO_HANDLE cno;
 	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
 	DAT_SRQ_HANDLE srq;
 	struct side lane[LANES];
 	struct buf mem; /* LEG slots of each lane */
@@ -61,10 +64,9 @@ static void lane_make(struct receiver *r, struct side *s, const struct play *pla
 	OK(dat_ep_create(r->n.ia, r->n.pz, r->evd, s->req, s->conn, &attr, &s->ep));
 }
 
-static void receiver_open(struct receiver *r, const struct play *play, int fd)
+/* Makes everything; the sender has the qualifier then. */
+static void receiver_prepare(struct receiver *r, const struct play *play, int fd)
 {
-	DAT_CONN_QUAL qual;
-
 	memset(r, 0, sizeof(*r));
 	node_open(&r->n);
 	if (play->cno)
@@ -79,10 +81,16 @@ static void receiver_open(struct receiver *r, const struct play *play, int fd)
 		for (int k = 0; k < LEG; k++)
 			post_slot(r, i, k);
 	}
-	OK(dat_psp_create_any(r->n.ia, &qual, r->cr_evd, DAT_PSP_CONSUMER_FLAG, &r->psp));
-	dt_put(fd, &qual, sizeof(qual));
-	for (int i = 0; i < LANES; i++) {
-		OK(dat_cr_accept(EV_CR(r->cr_evd, r->psp, qual), r->lane[i].ep, 0, NULL));
+	OK(dat_psp_create_any(r->n.ia, &r->qual, r->cr_evd, DAT_PSP_CONSUMER_FLAG, &r->psp));
+	dt_put(fd, &r->qual, sizeof(r->qual));
+}
+
+/* Connects the first `lanes` lanes. */
+static void receiver_open(struct receiver *r, const struct play *play, int fd, int lanes)
+{
+	receiver_prepare(r, play, fd);
+	for (int i = 0; i < lanes; i++) {
+		OK(dat_cr_accept(EV_CR(r->cr_evd, r->psp, r->qual), r->lane[i].ep, 0, NULL));
 		EV_CONN(r->lane[i].conn, ESTABLISHED, r->lane[i].ep);
 	}
 }
@@ -122,24 +130,30 @@ static void next_event(struct receiver *r, DAT_EVENT *ev)
 		OK(dat_cno_wait(r->cno, US_EVENT * dt_slow(), &evd));
 }
 
+/* The event is that of message n. */
+static void expect_message(struct receiver *r, const DAT_EVENT *ev, uint32_t n)
+{
+	uint32_t number;
+	int at;
+
+	ASSERT_EQ(ev->event_number, DAT_DTO_COMPLETION_EVENT);
+	ASSERT_EQ(dto_of(ev)->status, DAT_DTO_SUCCESS);
+	at = (int)dto_of(ev)->user_cookie.as_64;
+	memcpy(&number, r->mem.mem + (size_t)at * SLOT, sizeof(number));
+	ASSERT_EQ(number, n);
+	post_slot(r, at / LEG, at % LEG);
+}
+
 static void receive(int fd, const void *arg)
 {
 	const struct play *play = arg;
 	struct receiver r;
 	DAT_EVENT ev;
 
-	receiver_open(&r, play, fd);
+	receiver_open(&r, play, fd, LANES);
 	for (uint32_t n = 0; n < MESSAGES; n++) {
-		uint32_t number;
-		int at;
-
 		next_event(&r, &ev);
-		ASSERT_EQ(ev.event_number, DAT_DTO_COMPLETION_EVENT);
-		ASSERT_EQ(dto_of(&ev)->status, DAT_DTO_SUCCESS);
-		at = (int)dto_of(&ev)->user_cookie.as_64;
-		memcpy(&number, r.mem.mem + (size_t)at * SLOT, sizeof(number));
-		ASSERT_EQ(number, n);
-		post_slot(&r, at / LEG, at % LEG);
+		expect_message(&r, &ev, n);
 		if ((n + 1) % LEG == 0)
 			dt_put_byte(fd, 'l');
 	}
@@ -204,32 +218,43 @@ static void send_even(struct sender *s)
 	sem_destroy(&s->turn[1]);
 }
 
+static void sender_open(struct sender *s, struct dt_peer *peer)
+{
+	DAT_CONN_QUAL qual;
+
+	memset(s, 0, sizeof(*s));
+	s->fd = peer->fd;
+	node_open(&s->n);
+	dt_get(peer->fd, &qual, sizeof(qual));
+	for (int i = 0; i < LANES; i++) {
+		side_make(&s->lane[i], &s->n, NULL);
+		OK(connect_to(s->lane[i].ep, s->n.attr.ia_address_ptr, qual));
+		EV_CONN(s->lane[i].conn, ESTABLISHED, s->lane[i].ep);
+	}
+}
+
+static void sender_close(struct sender *s, struct dt_peer *peer)
+{
+	dt_put_byte(peer->fd, 'e');
+	for (int i = 0; i < LANES; i++)
+		side_free(&s->lane[i]);
+	node_close(&s->n);
+	dt_peer_finish(peer);
+}
+
 static void run(const struct play *play)
 {
 	struct dt_peer peer;
 	struct sender s;
-	DAT_CONN_QUAL qual;
 
 	dt_peer_start(&peer, receive, play);
-	memset(&s, 0, sizeof(s));
-	s.fd = peer.fd;
-	node_open(&s.n);
-	dt_get(peer.fd, &qual, sizeof(qual));
-	for (int i = 0; i < LANES; i++) {
-		side_make(&s.lane[i], &s.n, NULL);
-		OK(connect_to(s.lane[i].ep, s.n.attr.ia_address_ptr, qual));
-		EV_CONN(s.lane[i].conn, ESTABLISHED, s.lane[i].ep);
-	}
+	sender_open(&s, &peer);
 	if (play->threads)
 		send_even(&s);
 	else
 		for (uint32_t n = 0; n < MESSAGES; n++)
 			send_one(&s, n);
-	dt_put_byte(peer.fd, 'e');
-	for (int i = 0; i < LANES; i++)
-		side_free(&s.lane[i]);
-	node_close(&s.n);
-	dt_peer_finish(&peer);
+	sender_close(&s, &peer);
 }
 
 TEST_LIMIT(order_across, endpoints_of_two_processes, 60)
@@ -255,4 +280,129 @@ TEST_LIMIT(order_across, endpoints_whose_consumer_waits_on_a_cno, 60)
 TEST_LIMIT(order_across, endpoints_with_all_of_that, 60)
 {
 	run(&(struct play){ .srq = true, .cno = true, .threads = true });
+}
+
+/* ---- one of the endpoints is being established ---- */
+
+/* The thread that establishes this endpoint is stopped when it has read the fabric's event, before
+ * the consumer has one. The consumer's thread is not, so that it must not establish it itself. */
+static struct {
+	_Atomic(DAT_EP_HANDLE) ep;
+	pthread_t consumer;
+	sem_t stopped, go;
+} late;
+
+static void stop_establishing(void)
+{
+	DAT_EP_HANDLE ep = atomic_load(&late.ep);
+	DAT_BOOLEAN recv_idle, request_idle;
+	DAT_EP_STATE state;
+
+	if (!ep || pthread_equal(pthread_self(), late.consumer) ||
+	    dat_ep_get_status(ep, &state, &recv_idle, &request_idle) ||
+	    state != DAT_EP_STATE_CONNECTED || !atomic_exchange(&late.ep, NULL))
+		return;
+	sem_post(&late.stopped);
+	while (sem_wait(&late.go))
+		;
+}
+
+struct acceptance {
+	DAT_CR_HANDLE cr;
+	DAT_EP_HANDLE ep;
+};
+
+static void accept_late(void *arg)
+{
+	const struct acceptance *a = arg;
+
+	OK(dat_cr_accept(a->cr, a->ep, 0, NULL));
+}
+
+/* No event is reported, whichever queue drives the adapter. */
+static void poll_queues(struct receiver *r)
+{
+	DAT_EVENT ev;
+
+	ASSERT_EQ(dat_evd_dequeue(r->evd, &ev), DAT_QUEUE_EMPTY);
+	ASSERT_EQ(dat_evd_dequeue(r->lane[LANES - 1].req, &ev), DAT_QUEUE_EMPTY);
+}
+
+/* The consumer polls until the second message has been posted, and for a while after that. */
+static void poll_meanwhile(struct receiver *r, int fd)
+{
+	uint64_t end = dt_now_us() + (uint64_t)US_EVENT * dt_slow();
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	while (!poll(&pfd, 1, 0)) {
+		poll_queues(r);
+		ASSERT(dt_now_us() < end);
+	}
+	dt_expect_byte(fd, 'p');
+	end = dt_now_us() + US_SHORT;
+	while (dt_now_us() < end)
+		poll_queues(r);
+}
+
+static void receive_while_establishing(int fd, const void *arg)
+{
+	const struct play *play = arg;
+	struct dt_thread other;
+	struct acceptance a;
+	struct receiver r;
+	struct side *last = &r.lane[LANES - 1];
+	DAT_EVENT ev;
+
+	receiver_open(&r, play, fd, LANES - 1);
+	a = (struct acceptance){ EV_CR(r.cr_evd, r.psp, r.qual), last->ep };
+	sem_init(&late.stopped, 0, 0);
+	sem_init(&late.go, 0, 0);
+	late.consumer = pthread_self();
+	atomic_store(&late.ep, last->ep);
+	atomic_store(&at_clock, stop_establishing);
+	dt_thread_start(&other, accept_late, &a);
+	while (sem_wait(&late.stopped))
+		;
+	poll_meanwhile(&r, fd);
+	sem_post(&late.go);
+	dt_thread_join(&other);
+	atomic_store(&at_clock, NULL);
+	EV_CONN(last->conn, ESTABLISHED, last->ep);
+	for (uint32_t n = 0; n < 2; n++) {
+		next_event(&r, &ev);
+		expect_message(&r, &ev, n);
+	}
+	dt_expect_byte(fd, 'e');
+	receiver_close(&r, play);
+}
+
+/* The first message of the last lane, then one of another. */
+static void run_establishing(const struct play *play)
+{
+	struct dt_peer peer;
+	struct sender s;
+	struct side *last = &s.lane[LANES - 1], *first = &s.lane[0];
+	uint32_t number = 0;
+
+	dt_peer_start(&peer, receive_while_establishing, play);
+	sender_open(&s, &peer);
+	memcpy(last->buf.mem, &number, sizeof(number));
+	OK(post_send(last, 0, SLOT, 0));
+	EV_DTO(last->req, last->ep, 0, OP_SEND, SLOT);
+	number = 1;
+	memcpy(first->buf.mem, &number, sizeof(number));
+	OK(post_send(first, 0, SLOT, 1));
+	dt_put_byte(peer.fd, 'p');
+	EV_DTO(first->req, first->ep, 1, OP_SEND, SLOT);
+	sender_close(&s, &peer);
+}
+
+TEST_LIMIT(order_across, endpoints_one_of_which_is_being_established, 60)
+{
+	run_establishing(&(struct play){ 0 });
+}
+
+TEST_LIMIT(order_across, endpoints_with_a_queue_one_of_which_is_being_established, 60)
+{
+	run_establishing(&(struct play){ .srq = true });
 }
