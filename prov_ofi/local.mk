@@ -139,15 +139,21 @@ dofi_sources = \
 	prov_ofi/cm/amo_listen.c prov_ofi/cm/amo_listen.h \
 	prov_ofi/cm/cm.h \
 	prov_ofi/cm/cm_accept.c \
+	prov_ofi/cm/cm_arrive.c \
+	prov_ofi/cm/cm_attempt.c \
 	prov_ofi/cm/cm_connect.c \
 	prov_ofi/cm/cm_cr.c prov_ofi/cm/cm_cr.h \
+	prov_ofi/cm/cm_disconnect.c \
+	prov_ofi/cm/cm_end.c \
 	prov_ofi/cm/cm_events.c \
 	prov_ofi/cm/cm_hello.c prov_ofi/cm/cm_hello.h \
 	prov_ofi/cm/half_open.c prov_ofi/cm/half_open.h \
-	prov_ofi/cm/cm_parts.h prov_ofi/cm/cm_parts_client.c prov_ofi/cm/cm_parts_listener.c \
+	prov_ofi/cm/cm_parts.h prov_ofi/cm/cm_parts_answer.c prov_ofi/cm/cm_parts_client.c \
+	prov_ofi/cm/cm_parts_listener.c \
+	prov_ofi/cm/cm_request.c \
 	prov_ofi/cm/cm_sealed.c \
 	prov_ofi/cm/cm_sp.c \
-	prov_ofi/cm/cm_ud.c \
+	prov_ofi/cm/cm_ud.c prov_ofi/cm/cm_ud_report.c \
 	prov_ofi/cm/conn_open.c prov_ofi/object/conn.h \
 	prov_ofi/cm/diag_cm.c prov_ofi/cm/diag_cm.h \
 	prov_ofi/cm/ep_life.c \

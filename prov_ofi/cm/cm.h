@@ -4,6 +4,31 @@
  * ia->cm_lock protects everything here; callers hold it unless a function's comment states
  * otherwise. Results come from the fabric's event queue (cm/cm_events.c), which the progress thread
  * reads, and consumers that wait for connection events.
+ *
+ * A source calls those above it in this list:
+ *
+ *   diag_cm.c            log messages
+ *   establish.c          establishment of connections
+ *   conn_open.c          one connection of the fabric
+ *   cm_sp.c              service points
+ *   amo_listen.c         listener and tokens of software atomic operations
+ *   half_open.c          half-open handshakes: limits, expiry
+ *   cm_parts_answer.c    answers in parts, stored
+ *   cm_attempt.c         from one connection of an attempt to the next
+ *   ep_life.c            creation and destruction of endpoints
+ *   cm_ud_report.c       results of address exchanges
+ *   cm_end.c             ends connections and attempts
+ *   outage.c             loss of the device or its address
+ *   cm_request.c         requests of the fabric and their CRs
+ *   cm_hello.c           secret-protected handshake, passive side
+ *   cm_sealed.c          the same, active side
+ *   cm_parts_listener.c  messages in parts, passive side
+ *   cm_parts_client.c    the same, active side
+ *   cm_ud.c              address exchanges of datagram endpoints
+ *   cm_arrive.c          requests are reported to service points
+ *   cm_events.c          the fabric's events
+ *   cm_connect.c, cm_disconnect.c, cm_cr.c, cm_accept.c
+ *                        calls of the API
  */
 #ifndef DOFI_CM_H
 #define DOFI_CM_H
@@ -17,13 +42,22 @@ uint16_t dofi_cm_port(DAT_CONN_QUAL qual);
 /* The low 16 bits of the qualifier of a request that arrived at a port. */
 uint16_t dofi_cm_low_qual(uint16_t port, bool moved);
 
-/* True if it is a valid message of that kind; otherwise the reason is logged, with `peer` and its
- * port. */
-int dofi_cm_check(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_t port,
-		  const void *data, size_t len, enum dofi_cm_kind kind, struct dofi_cm_msg *msg);
+/* The EP of a timer (ep->timer). */
+static inline struct dofi_ep *dofi_cm_timer_ep(struct dofi_timer *timer)
+{
+	struct dofi_ep *ep = dofi_container(timer, struct dofi_ep, timer);
 
-/* The timer of an endpoint's current step has expired. */
-void dofi_cm_deadline(struct dofi_timer *timer);
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
+	return ep;
+}
+
+/* Starts the EP's timer for the step that the connection has reached. */
+static inline void dofi_cm_arm_timer(struct dofi_ep *ep, uint64_t when,
+				     void (*fire)(struct dofi_timer *))
+{
+	ep->timer.fire = fire;
+	dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, when);
+}
 
 /* Most private data of an acceptance in one message of the fabric. */
 static inline size_t dofi_cm_one_priv(const struct dofi_fab *fab)
@@ -56,15 +90,22 @@ void dofi_ep_reset_fields(struct dofi_ep *ep);
 /* Destroys the EP without an event. Caller has invalidated the handle. */
 void dofi_ep_destroy(struct dofi_ep *ep);
 
+/* Establishment (cm/establish.c) */
+/* Sets the address and port that the EP reports: those of the connection if the fabric provides
+ * them. */
+void dofi_conn_read_name(struct dofi_conn *conn);
+/* Pushes a connection event. `gate` (NULL: none): see dofi_evd_push_opening. */
+void dofi_cm_push(struct dofi_ep *ep, DAT_EVENT_NUMBER number, _Atomic bool *gate);
+/* The connection is up: ESTABLISHED, then the completions so far. */
+void dofi_cm_establish(struct dofi_ep *ep);
+/* Ends the wait of the EVD's CQ for an EP, whose event was read before or has not come in time;
+ * `at_once`: also if there is time left. False: it still waits. */
+bool dofi_cm_resume(struct dofi_evd *evd, bool at_once);
+
 /* Connections of the fabric (cm/conn_open.c) */
 /* Creates the fabric endpoint for `ep` from `info` and binds it to the EP's queues. If that fails
  * after the endpoint has taken over the request in info->handle, that is NULL. */
 int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **out);
-/* Sets the address and port that the EP reports: those of the connection if the fabric provides
- * them. */
-void dofi_conn_read_name(struct dofi_conn *conn);
-/* The connection is established: queries its addresses. */
-void dofi_conn_established(struct dofi_conn *conn);
 /* Sets the number of RDMA reads that the peer serves concurrently (IRD). */
 void dofi_conn_set_reads(struct dofi_conn *conn, unsigned int served);
 /* Detaches the EP. Afterwards the fabric has none of its operations, all completions are in the
@@ -115,53 +156,41 @@ int dofi_cm_check_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len,
 			 struct dofi_cm_msg *msg);
 /* A rejection has arrived. True: the attempt continues, or has been ended. */
 bool dofi_cm_rejected_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len);
-/* Starts the next connection of the attempt. `keep`: with the conn_id of the previous one. */
-void dofi_cm_next_connection(struct dofi_ep *ep, bool keep);
-/* HELLO, or the first part, contains the conn_id of its connection: the others have the same. */
-void dofi_cm_keep_conn_id(struct dofi_ep *ep, struct dofi_conn *conn);
-/* The attempt ends between two of its connections. */
-void dofi_cm_drop_conn_id(struct dofi_ep *ep);
 
-/* Requests (cm/cm_cr.c, cm/cm_accept.c) */
-void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *data, size_t len);
-/* The peer of a request; *port: its port. */
-void dofi_cm_read_peer(const struct fi_info *info, union dofi_addr *peer, uint16_t *port);
+/* Requests (cm/cm_request.c; the others: cm/cm_cr.h) */
 /* Refuses it, or forgets it if it was accepted, and destroys the CR. */
 void dofi_cr_destroy(struct dofi_cr *cr, unsigned int reason);
-void dofi_cm_refuse(struct dofi_listener *l, struct fi_info *info, unsigned int reason,
-		    const void *priv, uint16_t priv_len);
+/* dat_cr_reject (cm/cm_cr.c); 1.2 has no private data here. No lock. */
+DAT_RETURN dofi_cr_refuse(DAT_CR_HANDLE cr, DAT_COUNT size, const DAT_PVOID priv);
 
-/* Address exchanges of datagram endpoints (cm/cm_ud.c) */
-/* Creates the exchange that connects for the datagram endpoint; NULL: no memory. */
-struct dofi_ep *dofi_ud_exchange(struct dofi_ep *ep);
+/* Results of address exchanges (cm/cm_ud_report.c) */
 /* The exchange has ended with this event of a connection: reports it to the datagram endpoint. */
 void dofi_ud_exchange_ended(struct dofi_ep *x, DAT_EVENT_NUMBER number);
-/* The peer's listener has rejected the attempt. True: with the answer to an exchange, which is
- * over. */
-bool dofi_ud_answered(struct dofi_ep *ep, const uint8_t *data, size_t len);
-/* Ends the exchanges of the EP, with their events, or destroys them. */
-void dofi_ud_abandon(struct dofi_ep *ep, bool report);
-/* dat_ep_disconnect of a datagram endpoint: ends its exchanges and flushes its receives. */
-DAT_RETURN dofi_ud_disconnect(struct dofi_ep *ep);
-/* Why the service point cannot take the request, 0: it can. */
-unsigned int dofi_ud_refusal(const struct dofi_sp *sp, const struct dofi_cm_msg *msg);
+/* Reports the peer's address. False: it is not an acceptance, or not a valid one. */
+bool dofi_ud_take_answer(struct dofi_ep *x, const uint8_t *data, size_t len);
 /* Allocates the address handle of the peer of a request; NULL: no memory. */
 struct dofi_ah *dofi_ud_reserve(const struct dofi_cr *cr);
 /* The answer to the request has been sent: reports the peer's address to the EP. */
 void dofi_ud_accepted(struct dofi_ep *ep, struct dofi_ah *ah);
 
-/* Establishment (cm/establish.c) */
-/* Pushes a connection event. `gate` (NULL: none): see dofi_evd_push_opening. */
-void dofi_cm_push(struct dofi_ep *ep, DAT_EVENT_NUMBER number, _Atomic bool *gate);
-/* The connection is up: ESTABLISHED, then the completions so far. */
-void dofi_cm_establish(struct dofi_ep *ep);
-/* Ends the wait of the EVD's CQ for an EP, whose event was read before or has not come in time;
- * `at_once`: also if there is time left. False: it still waits. */
-bool dofi_cm_resume(struct dofi_evd *evd, bool at_once);
+/* Address exchanges of datagram endpoints (cm/cm_ud.c) */
+/* Creates the exchange that connects for the datagram endpoint; NULL: no memory. */
+struct dofi_ep *dofi_ud_exchange(struct dofi_ep *ep);
+/* The peer's listener has rejected the attempt. True: with the answer to an exchange, which is
+ * over. */
+bool dofi_ud_answered(struct dofi_ep *ep, const uint8_t *data, size_t len);
+/* dat_ep_disconnect of a datagram endpoint: ends its exchanges and flushes its receives. */
+DAT_RETURN dofi_ud_disconnect(struct dofi_ep *ep);
+/* Why the service point cannot take the request, 0: it can. */
+unsigned int dofi_ud_refusal(const struct dofi_sp *sp, const struct dofi_cm_msg *msg);
 
-/* Outcomes (cm/cm_events.c) */
+/* The end (cm/cm_end.c) */
 /* The connection, or the attempt, is over: state, flushes, one event. */
 void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us);
+/* The same because of an error of the fabric. `data` (NULL: none): the message of a rejection. */
+void dofi_cm_fail(struct dofi_ep *ep, int err, const uint8_t *data, size_t len);
+/* The same for an EP whose acceptance has not led to a connection. */
+void dofi_cm_accept_failed(struct dofi_ep *ep, const char *cause, bool by_us);
 /* A completion with an error status ends the connection. */
 void dofi_cm_break(struct dofi_ep *ep);
 /* The fabric flushed operations but has not reported the end of the connection: unless it does
@@ -169,27 +198,35 @@ void dofi_cm_break(struct dofi_ep *ep);
 void dofi_cm_flushed(struct dofi_ep *ep);
 /* The last request of a graceful disconnect has completed. */
 void dofi_cm_drained(struct dofi_ep *ep);
-/* The peer has no listener: makes another attempt after a delay. False: DAPL_OFI_CONNECT_RETRY_MS,
- * or the time limit of the call, does not allow one (cm/cm_connect.c). */
-bool dofi_cm_retry_later(struct dofi_ep *ep);
-/* The attempt's source port is taken: continues it from another one after a delay. False: the time
- * limit of the call does not allow that. */
-bool dofi_cm_change_port(struct dofi_ep *ep);
-/* The timer of an endpoint that connects: the next attempt, or the end of the time limit. */
-void dofi_cm_connect_deadline(struct dofi_ep *ep);
 /* A peer's rejection: its event and private data. */
 DAT_EVENT_NUMBER dofi_cm_rejected(struct dofi_ep *ep, const struct dofi_cm_msg *msg);
+
+/* From one connection of an attempt to the next (cm/cm_attempt.c). The timer of dat_ep_connect is
+ * running; when it expires, the next connection begins. */
+/* Delay between a refused connection and the next one; it doubles each time. */
+#define DOFI_CM_RETRY_FIRST DOFI_MS(1)
+/* The attempt begins again: it has exchanged no parts. */
+void dofi_cm_forget_parts(struct dofi_ep *ep);
+/* HELLO, or the first part, contains the conn_id of its connection: the others have the same. */
+void dofi_cm_keep_conn_id(struct dofi_ep *ep, struct dofi_conn *conn);
+/* The attempt ends between two of its connections. */
+void dofi_cm_drop_conn_id(struct dofi_ep *ep);
+/* Starts the next connection. `keep`: with the conn_id of the previous one. */
+void dofi_cm_next_connection(struct dofi_ep *ep, bool keep);
+/* The peer has no listener: another connection follows after a delay. False:
+ * DAPL_OFI_CONNECT_RETRY_MS, or the time limit of the call, does not allow one. */
+bool dofi_cm_retry_later(struct dofi_ep *ep);
+/* The source port is taken: the attempt continues from another one after a delay. False: the time
+ * limit of the call does not allow that. */
+bool dofi_cm_change_port(struct dofi_ep *ep);
+
+/* Events of the fabric (cm/cm_events.c) */
 /* Waits until the fabric has resolved the routes of all attempts, whose failures do not identify
  * the attempt. */
 void dofi_cm_await_route(struct dofi_ep *ep);
-/* The adapter's device or address is lost: ends all connections and attempts. */
-void dofi_cm_fail_all(struct dofi_ia *ia);
 /* Reads the event queue to its end. */
 void dofi_cm_read_events(struct dofi_ia *ia);
 /* The same; caller holds no lock. Unless `block`, does nothing while another thread does this. */
 void dofi_cm_progress(struct dofi_ia *ia, bool block);
-
-/* 1.2 has no private data here. */
-DAT_RETURN dofi_cr_refuse(DAT_CR_HANDLE cr, DAT_COUNT size, const DAT_PVOID priv);
 
 #endif

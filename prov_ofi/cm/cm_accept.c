@@ -74,11 +74,21 @@ static size_t cr_build_acceptance(uint8_t *buf, const struct dofi_cr *cr, const 
 	return dofi_cr_build_answer(buf, cr, &msg);
 }
 
+static void cr_accept_expired(struct dofi_timer *timer)
+{
+	struct dofi_ep *ep = dofi_cm_timer_ep(timer);
+
+	/* The result may have arrived without having been read yet. */
+	dofi_cm_read_events(ep->obj.ia);
+	if (ep->state == DAT_EP_STATE_COMPLETION_PENDING)
+		dofi_cm_accept_failed(ep, "DAPL_OFI_ACCEPT_MS has expired", true);
+}
+
 /* Starts the timer of an accepted request. */
 static void cr_await_peer(struct dofi_ep *ep)
 {
-	dofi_timer_arm(&ep->obj.ia->timers, &ep->timer,
-		       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_ACCEPT_MS)));
+	dofi_cm_arm_timer(ep, dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_ACCEPT_MS)),
+			  cr_accept_expired);
 }
 
 /* The acceptance is longer than a message of the fabric: the connection follows when the peer

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Implements dat_ep_connect, dat_ep_dup_connect and dat_ep_disconnect. */
+/* Implements dat_ep_connect and dat_ep_dup_connect. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +19,6 @@
 #include "object/progress_wakeup.h"
 #include "object/deferred_work.h"
 #include "object/ep_state.h"
-
-/* Delay between a refused attempt and the next one; it doubles each time. */
-#define RETRY_FIRST DOFI_MS(1)
-#define RETRY_LAST DOFI_MS(16)
 
 /* The peer's address with the port that carries the qualifier. */
 static DAT_RETURN cm_target(struct dofi_ia *ia, const struct sockaddr *sa, DAT_CONN_QUAL qual,
@@ -137,6 +133,8 @@ static int cm_start_attempt(struct dofi_ep *ep, const struct attempt *a, struct 
 	return ret;
 }
 
+static void cm_connect_expired(struct dofi_timer *timer);
+
 /* The request has been sent: the result is an event of the fabric, or the timeout. */
 static void cm_await_outcome(struct dofi_ep *ep, struct dofi_conn *conn)
 {
@@ -150,7 +148,7 @@ static void cm_await_outcome(struct dofi_ep *ep, struct dofi_conn *conn)
 	dofi_dto_submit(ep);
 	dofi_unlock(&ep->lock);
 	dofi_conn_read_name(conn);
-	dofi_timer_arm(&ia->timers, &ep->timer, ep->attempt.deadline);
+	dofi_cm_arm_timer(ep, ep->attempt.deadline, cm_connect_expired);
 	if (ia->fab.await_route)
 		dofi_cm_await_route(ep);
 	dofi_progress_wakeup(ia);
@@ -172,7 +170,7 @@ static void cm_remember(struct dofi_ep *ep, const struct attempt *a)
 				       ? DOFI_NEVER
 				       : now + DOFI_US(a->args.timeout);
 	ep->attempt.grace_end = now + DOFI_MS(dofi_param(DOFI_NUM_CONNECT_RETRY_MS));
-	ep->attempt.delay = RETRY_FIRST;
+	ep->attempt.delay = DOFI_CM_RETRY_FIRST;
 	ep->attempt.priv_len = (uint16_t)a->args.size;
 	/* It may be that of the previous connection. */
 	if (a->args.size)
@@ -222,41 +220,6 @@ static DAT_RETURN cm_start_exchange(struct dofi_ep *ep, const struct attempt *a)
 	return ret;
 }
 
-bool dofi_cm_retry_later(struct dofi_ep *ep)
-{
-	uint64_t now = dofi_now(), when = now + ep->attempt.delay;
-
-	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
-	if (when > ep->attempt.grace_end)
-		when = ep->attempt.grace_end;
-	if (now >= ep->attempt.grace_end || when >= ep->attempt.deadline)
-		return false;
-	ep->attempt.err = ECONNREFUSED;
-	if (ep->attempt.delay < RETRY_LAST)
-		ep->attempt.delay *= 2;
-	if (ep->conn)
-		dofi_conn_detach(ep->conn);
-	ep->attempt.seal.proven = false;
-	dofi_cm_forget_parts(ep);
-	dofi_dto_requeue(ep);
-	dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, when);
-	dofi_progress_wakeup(ep->obj.ia);
-	return true;
-}
-
-bool dofi_cm_change_port(struct dofi_ep *ep)
-{
-	uint64_t when = dofi_now() + RETRY_FIRST;
-
-	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
-	if (when >= ep->attempt.deadline)
-		return false;
-	ep->attempt.err = EADDRINUSE;
-	dofi_cm_next_connection(ep, true);
-	dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, when);
-	return true;
-}
-
 /* Creates the next connection of an attempt, with the arguments of the first. */
 static void cm_retry_attempt(struct dofi_ep *ep)
 {
@@ -287,7 +250,7 @@ static void cm_retry(struct dofi_ep *ep)
 	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	/* Late: no time remains to receive the result. */
 	if (!ep->attempt.seal.proven && !dofi_cm_in_parts(ep) &&
-	    dofi_now() + RETRY_FIRST >= ep->attempt.deadline) {
+	    dofi_now() + DOFI_CM_RETRY_FIRST >= ep->attempt.deadline) {
 		dofi_diag_connect_failed(ep, ep->attempt.err);
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, true);
 		return;
@@ -295,9 +258,11 @@ static void cm_retry(struct dofi_ep *ep)
 	cm_retry_attempt(ep);
 }
 
-void dofi_cm_connect_deadline(struct dofi_ep *ep)
+/* The next connection is due, or the time limit of the call has expired. */
+static void cm_connect_expired(struct dofi_timer *timer)
 {
-	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
+	struct dofi_ep *ep = dofi_cm_timer_ep(timer);
+
 	if (!ep->conn) {
 		cm_retry(ep);
 		return;
@@ -459,71 +424,4 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 	peer = dup->remote;
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ret ? ret : dofi_cm_connect(ep, &peer.sa, &args);
-}
-
-/* Graceful disconnect of a connected EP: completes outstanding requests first. */
-static void cm_begin_graceful(struct dofi_ep *ep)
-{
-	struct dofi_ia *ia = ep->obj.ia;
-
-	dofi_lock(&ep->lock);
-	dofi_ep_transit_locked(ep, DOFI_EP_DRAIN);
-	atomic_store(&ep->graceful, true);
-	dofi_unlock(&ep->lock);
-	/* A target that never completes them must not block the endpoint indefinitely. */
-	dofi_timer_arm(&ia->timers, &ep->timer,
-		       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_DRAIN_MS)));
-	dofi_evd_service(ep->req_evd, NULL);
-	dofi_cm_drained(ep);
-	dofi_progress_wakeup(ia);
-}
-
-static DAT_RETURN cm_disconnect(struct dofi_ep *ep, bool graceful)
-{
-	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
-	if (ep->ud)
-		return dofi_ud_disconnect(ep);
-	switch (ep->state) {
-	case DAT_EP_STATE_CONNECTED:
-		if (graceful) {
-			cm_begin_graceful(ep);
-			return DAT_SUCCESS;
-		}
-		break;
-	case DAT_EP_STATE_DISCONNECT_PENDING:
-		if (graceful)
-			return DAT_SUCCESS;
-		break;
-	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-	case DAT_EP_STATE_COMPLETION_PENDING:
-		break;
-	case DAT_EP_STATE_DISCONNECTED:
-		return DAT_SUCCESS;
-	default:
-		return dofi_ret_ep_state(ep->state);
-	}
-	dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
-	return DAT_SUCCESS;
-}
-
-DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
-{
-	struct dofi_ep *ep = dofi_ep_live(handle);
-	struct dofi_ia *ia;
-	DAT_RETURN ret;
-
-	if (!ep)
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	ia = ep->obj.ia;
-	pthread_mutex_lock(&ia->cm_lock);
-	ret = dofi_ep_live(ep) ? cm_disconnect(ep, flags == DAT_CLOSE_GRACEFUL_FLAG)
-			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	if (!ret)
-		DOFI_COUNT(ep->counts->disconnects, 1);
-	pthread_mutex_unlock(&ia->cm_lock);
-	if (dofi_deferred_pending(ia))
-		dofi_deferred_run(ia);
-	return ret;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "cm/cm_cr.h"
 #include "cm/cm_hello.h"
 #include "cm/diag_cm.h"
 #include "cm/half_open.h"

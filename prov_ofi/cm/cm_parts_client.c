@@ -11,13 +11,6 @@
 /* Maximum number of times that a busy listener may have dropped parts of the attempt. */
 #define RESTARTS 3
 
-void dofi_cm_forget_parts(struct dofi_ep *ep)
-{
-	ep->attempt.put_token = 0;
-	ep->attempt.put = ep->attempt.sent = 0;
-	ep->attempt.answer = (struct dofi_cm_whole){ .token = 0 };
-}
-
 static size_t parts_build_get(struct dofi_ep *ep, struct dofi_conn *conn, uint8_t *buf, size_t room)
 {
 	const struct dofi_cm_whole *answer = &ep->attempt.answer;

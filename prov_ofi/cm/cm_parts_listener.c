@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Passive side of connection messages in parts (proto/cm_part.h): collects the parts of requests,
- * and stores answers until their clients have fetched them.
- */
+/* Passive side of connection messages in parts (proto/cm_part.h): collects the parts of requests
+ * and sends those of answers. */
 #include <errno.h>
 #include <string.h>
 
+#include "cm/cm_cr.h"
 #include "cm/cm_parts.h"
 #include "cm/diag_cm.h"
 #include "cm/half_open.h"
@@ -17,35 +17,6 @@ struct request {
 	struct dofi_cm_whole whole;
 	uint8_t msg[DOFI_CM_MAX];
 };
-
-struct dofi_cm_answer {
-	struct dofi_half_open half_open;
-	struct dofi_ep *ep; /* NULL: a rejection, or of a datagram endpoint */
-	uint16_t reads_in;  /* of the request */
-	uint32_t peer_conn_id;
-	uint32_t token;
-	uint16_t len;
-	uint8_t msg[DOFI_CM_MAX];
-};
-
-static void parts_free_answer(struct dofi_ia *ia, struct dofi_cm_answer *a)
-{
-	if (a->ep)
-		a->ep->attempt.reply = NULL;
-	dofi_half_open_drop(ia, a);
-}
-
-/* Rejects the fabric's request with a part. */
-static void parts_reject(struct dofi_listener *l, struct fi_info *info, struct dofi_cm_part *part)
-{
-	uint8_t buf[DOFI_CM_MAX];
-	size_t len = dofi_cm_part_build(buf, l->ia->fab.desc->cm_data, part);
-
-	fi_reject(l->pep, info->handle, buf, len);
-	dofi_fab_info_free(&l->ia->fab, info);
-}
-
-/* ---------------------------------------------------------------- requests */
 
 static struct request *parts_find_request(const struct dofi_listener *l,
 					  const union dofi_addr *from, uint32_t token)
@@ -83,57 +54,8 @@ static bool parts_put(struct dofi_listener *l, struct fi_info *info,
 		return true;
 	}
 	got.at = r ? r->whole.have : 0;
-	parts_reject(l, info, &got);
+	dofi_cm_part_reject(l, info, &got);
 	return false;
-}
-
-/* ---------------------------------------------------------------- answers */
-
-struct dofi_cm_answer *dofi_cm_answer_new(const struct dofi_cr *cr, struct dofi_ep *ep,
-					  const uint8_t *msg, size_t len)
-{
-	uint32_t token = dofi_cm_part_token();
-	struct dofi_cm_answer *a = NULL;
-
-	if (token)
-		a = dofi_half_open_add(cr->listener,
-				       ep ? DOFI_HALF_OPEN_ACCEPTANCE : DOFI_HALF_OPEN_REJECTION,
-				       sizeof(*a), &cr->remote, cr->remote_port);
-	if (!a)
-		return NULL;
-	a->half_open.listener = cr->listener;
-	cr->listener->users++;
-	a->ep = ep;
-	if (ep)
-		ep->attempt.reply = a;
-	a->token = token;
-	a->reads_in = cr->msg.reads_in;
-	a->peer_conn_id = cr->msg.conn_id;
-	a->len = (uint16_t)len;
-	memcpy(a->msg, msg, len);
-	return a;
-}
-
-static struct dofi_cm_part parts_have(const struct dofi_cm_answer *a, uint16_t at)
-{
-	return (struct dofi_cm_part){
-		.kind = DOFI_CM_HAVE, .token = a->token, .total = a->len, .at = at, .data = a->msg
-	};
-}
-
-void dofi_cm_answer_begin(struct dofi_cm_answer *a, struct dofi_cr *cr)
-{
-	struct dofi_cm_part part = parts_have(a, 0);
-
-	parts_reject(cr->listener, cr->info, &part);
-	cr->info = NULL;
-}
-
-void dofi_cm_answer_drop(struct dofi_ep *ep)
-{
-	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
-	if (ep->attempt.reply)
-		parts_free_answer(ep->obj.ia, ep->attempt.reply);
 }
 
 /* The client's request for the last part is the connection. */
@@ -165,46 +87,35 @@ static void parts_accept(struct dofi_cm_answer *a, struct fi_info *info, const u
 	if (ret)
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
 	else
-		parts_free_answer(l->ia, a);
-}
-
-static struct dofi_cm_answer *parts_find_answer(struct dofi_listener *l, const struct fi_info *info,
-						const struct dofi_cm_part *get)
-{
-	struct dofi_cm_answer *a;
-	union dofi_addr from;
-	uint16_t port;
-
-	dofi_cm_read_peer(info, &from, &port);
-	for (int kind = DOFI_HALF_OPEN_REJECTION; kind <= DOFI_HALF_OPEN_ACCEPTANCE; kind++)
-		for (a = NULL; (a = dofi_half_open_next(l, kind, &from, a));)
-			if (a->token == get->token && get->at < a->len)
-				return a;
-	return NULL;
+		dofi_cm_answer_free(l->ia, a);
 }
 
 static void parts_get(struct dofi_listener *l, struct fi_info *info, const struct dofi_cm_part *get)
 {
-	struct dofi_cm_answer *a = parts_find_answer(l, info, get);
+	struct dofi_cm_answer *a;
 	struct dofi_cm_part part;
 	uint8_t buf[DOFI_CM_MAX];
+	union dofi_addr from;
+	uint16_t port;
 	size_t len;
 	bool last;
 
+	dofi_cm_read_peer(info, &from, &port);
+	a = dofi_cm_answer_find(l, &from, get);
 	if (!a) {
 		dofi_cm_refuse(l, info, DOFI_CM_SECRET_OTHER, NULL, 0);
 		return;
 	}
-	part = parts_have(a, get->at);
+	part = dofi_cm_answer_part(a, get->at);
 	len = dofi_cm_part_build(buf, l->ia->fab.desc->cm_data, &part);
 	last = part.at + part.len == part.total;
 	if (last && a->ep) {
 		parts_accept(a, info, buf, len);
 		return;
 	}
-	parts_reject(l, info, &part);
+	dofi_cm_part_reject(l, info, &part);
 	if (last)
-		parts_free_answer(l->ia, a);
+		dofi_cm_answer_free(l->ia, a);
 }
 
 bool dofi_cm_part_received(struct dofi_listener *l, struct fi_info *info, const uint8_t **data,

@@ -25,41 +25,6 @@ size_t dofi_cm_build_sealed(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *
 	return dofi_seal_hello(&ep->attempt.seal, msg, to, buf);
 }
 
-void dofi_cm_keep_conn_id(struct dofi_ep *ep, struct dofi_conn *conn)
-{
-	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
-	if (!ep->attempt.conn_id)
-		return;
-	if (conn->conn_id)
-		dofi_conn_id_free(&ep->obj.ia->conn_ids, conn->conn_id);
-	conn->conn_id = ep->attempt.conn_id;
-	ep->attempt.conn_id = 0;
-}
-
-void dofi_cm_drop_conn_id(struct dofi_ep *ep)
-{
-	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
-	if (ep->attempt.conn_id)
-		dofi_conn_id_free(&ep->obj.ia->conn_ids, ep->attempt.conn_id);
-	ep->attempt.conn_id = 0;
-}
-
-void dofi_cm_next_connection(struct dofi_ep *ep, bool keep)
-{
-	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
-	if (keep) {
-		ep->attempt.conn_id = ep->conn->conn_id;
-		ep->conn->conn_id = 0;
-	}
-	dofi_conn_detach(ep->conn);
-	/* A connection that could have been accepted had the receives. */
-	dofi_dto_requeue(ep);
-	/* Deferred: an event of the fabric is being processed, and creating a connection may have
-	 * to read others. */
-	dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, dofi_now());
-	dofi_progress_wakeup(ep->obj.ia);
-}
-
 int dofi_cm_check_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len,
 			 struct dofi_cm_msg *msg)
 {

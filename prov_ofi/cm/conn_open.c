@@ -135,29 +135,6 @@ void dofi_conn_set_reads(struct dofi_conn *conn, unsigned int served)
 	dofi_unlock(&ep->lock);
 }
 
-void dofi_conn_read_name(struct dofi_conn *conn)
-{
-	struct dofi_ep *ep = conn->ep;
-	union dofi_addr name;
-	size_t len = sizeof(name);
-
-	memset(&name, 0, sizeof(name));
-	if (fi_getname(&conn->fid->fid, &name, &len))
-		name = conn->ia->fab.addr;
-	dofi_lock(&ep->lock);
-	ep->local_port = dofi_addr_port(&name.sa);
-	dofi_addr_set_port(&name.sa, 0);
-	ep->local = name;
-	dofi_unlock(&ep->lock);
-}
-
-void dofi_conn_established(struct dofi_conn *conn)
-{
-	DOFI_ASSERT_LOCKED(&conn->ia->cm_lock);
-	dofi_conn_read_name(conn);
-	conn->up = true;
-}
-
 /* Reads also what waits for the establishment of another EP. */
 static void conn_drain(struct dofi_evd *evd)
 {

@@ -203,7 +203,7 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	/* Reserves an event that reports that its buffers are free again. */
 	if (srq && ia->async_evd && !dofi_evd_reserve(ia->async_evd))
 		goto no_queues;
-	if (dofi_timer_add(&ia->timers, &ep->timer, dofi_cm_deadline))
+	if (dofi_timer_add(&ia->timers, &ep->timer, NULL))
 		goto no_timer;
 	if (srq)
 		dofi_srq_attach(srq, ep);
@@ -220,6 +220,15 @@ no_queues:
 	return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 }
 
+/* The address exchanges of a datagram endpoint. */
+static void ep_destroy_exchanges(struct dofi_ep *ep)
+{
+	struct dofi_list *pos, *tmp;
+
+	dofi_list_each_safe(pos, tmp, &ep->ud->exchanges)
+		dofi_ep_destroy(dofi_container(pos, struct dofi_ep, exchange));
+}
+
 void dofi_ep_destroy(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
@@ -229,7 +238,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	/* Stop posts, then close the fabric's endpoint, then free memory. */
 	dofi_ep_state_destroy(ep);
 	if (ep->ud)
-		dofi_ud_abandon(ep, false);
+		ep_destroy_exchanges(ep);
 	dofi_ud_close(ep);
 	dofi_list_remove(&ep->exchange);
 	dofi_timer_drop(&ia->timers, &ep->timer);

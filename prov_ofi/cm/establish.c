@@ -37,6 +37,22 @@ void dofi_cm_push(struct dofi_ep *ep, DAT_EVENT_NUMBER number, _Atomic bool *gat
 	dofi_evd_push_opening(evd, &e, gate);
 }
 
+void dofi_conn_read_name(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	union dofi_addr name;
+	size_t len = sizeof(name);
+
+	memset(&name, 0, sizeof(name));
+	if (fi_getname(&conn->fid->fid, &name, &len))
+		name = conn->ia->fab.addr;
+	dofi_lock(&ep->lock);
+	ep->local_port = dofi_addr_port(&name.sa);
+	dofi_addr_set_port(&name.sa, 0);
+	ep->local = name;
+	dofi_unlock(&ep->lock);
+}
+
 static void cm_count_established(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
@@ -69,7 +85,8 @@ void dofi_cm_establish(struct dofi_ep *ep)
 {
 	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
-	dofi_conn_established(ep->conn);
+	dofi_conn_read_name(ep->conn);
+	ep->conn->up = true;
 	dofi_ep_transit(ep, DOFI_EP_ESTABLISH);
 	DOFI_PROBE2(established, ep, ep->active);
 	cm_count_established(ep);

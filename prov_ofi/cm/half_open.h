@@ -18,10 +18,10 @@
 #define DOFI_HALF_OPEN_MAX 256
 
 enum dofi_half_open_kind {
-	DOFI_HALF_OPEN_HELLO,     /* its REQUEST has not arrived (cm/cm_hello.c) */
-	DOFI_HALF_OPEN_REQUEST,   /* in parts, some are missing (cm/cm_parts_listener.c) */
-	DOFI_HALF_OPEN_REJECTION, /* in parts, not fetched yet, like the next one */
-	DOFI_HALF_OPEN_ACCEPTANCE,
+	DOFI_HALF_OPEN_HELLO,      /* its REQUEST has not arrived (cm/cm_hello.c) */
+	DOFI_HALF_OPEN_REQUEST,    /* in parts, some are missing (cm/cm_parts_listener.c) */
+	DOFI_HALF_OPEN_REJECTION,  /* in parts, not fetched yet (cm/cm_parts_answer.c) */
+	DOFI_HALF_OPEN_ACCEPTANCE, /* the same */
 	DOFI_HALF_OPEN_KINDS
 };
 

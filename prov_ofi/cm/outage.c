@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Ends the connections of an adapter whose device is removed or has no address for a second. */
+#include <errno.h>
+
 #include "base/clock.h"
 #include "base/forkfd.h"
 #include "base/log.h"
@@ -12,6 +14,20 @@
 /* Longer than short link failures, shorter than the retries of devices. */
 #define OUTAGE_MS 1000
 
+static void outage_end_connections(struct dofi_ia *ia)
+{
+	struct dofi_list *pos, *tmp;
+
+	DOFI_ASSERT_LOCKED(&ia->cm_lock);
+	dofi_list_each_safe(pos, tmp, &ia->conns)
+	{
+		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
+
+		if (conn->ep)
+			dofi_cm_fail(conn->ep, ENETDOWN, NULL, 0);
+	}
+}
+
 static void outage_report(struct dofi_ia *ia, const char *what)
 {
 	if (ia->outage.reported)
@@ -20,7 +36,7 @@ static void outage_report(struct dofi_ia *ia, const char *what)
 	dofi_log(DOFI_LOG_ERROR, "%s: %s; all its connections end",
 		 ia->fab.device[0] ? ia->fab.device : ia->fab.desc->name, what);
 	dofi_async_event(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, dofi_api_ia_handle(ia), 0);
-	dofi_cm_fail_all(ia);
+	outage_end_connections(ia);
 }
 
 static void outage_expired(struct dofi_timer *timer)
