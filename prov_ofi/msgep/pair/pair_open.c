@@ -182,7 +182,7 @@ static int pair_open_inner(struct pair_net *net, const char **what)
 	return ret ? ret : pair_open_listeners(net, what);
 }
 
-/* QUIRK libfabric<1.18 tcp: closing a listener leaks what it has allocated for a connection whose
+/* QUIRK libfabric tcp: closing a listener leaks what it has allocated for a connection whose
  * request it has not read. It frees that if the connection ends first. */
 static void pair_end_requests(struct pair_net *net)
 {
@@ -202,7 +202,7 @@ static void pair_close_inner(struct pair_net *net)
 {
 	net->closing = true;
 	/* Listeners are opened last: if there is one, all other objects exist. */
-	if (net->n_listeners && dofi_fab_older(net->domain->fabric->fab, 1, 18))
+	if (net->n_listeners)
 		pair_end_requests(net);
 	for (size_t i = 0; i < net->n_listeners; i++)
 		fi_close(&net->listeners[i].pep->fid);

@@ -8,8 +8,9 @@
  *
  * QUIRK libfabric>=1.18 tcp: stops watching a connection before it reads the request, and forgets
  * it if the request is incomplete when the receive timeout expires (pair_sock.c) or, until 2.1, if
- * the last call of that thread that failed returned EAGAIN. Its descriptor stays open although the
- * peer closes the connection. It is closed one period after it was shut down.
+ * the last call of that thread that failed returned EAGAIN. It never frees the memory (64 bytes),
+ * and the descriptor stays open although the peer closes the connection: it is closed one period
+ * after it was shut down.
  */
 #include <stdlib.h>
 #include <sys/socket.h>
