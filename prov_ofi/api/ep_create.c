@@ -79,9 +79,11 @@ static DAT_RETURN ep_make_and_publish(const struct ep_args *r, DAT_RETURN_SUBTYP
 		use.request_completion_flags = streams.req_flags;
 	}
 	if (dofi_models_fit(&none, &streams))
-		ret = dofi_ep_make(ia, &use, r->srq, &ep);
+		ret = dofi_obj_limit(ia, DAT_HANDLE_TYPE_EP);
 	else
 		ret = DOFI_ERR(DAT_INVALID_PARAMETER, flags_error);
+	if (!ret)
+		ret = dofi_ep_make(ia, &use, r->srq, &ep);
 	if (!ret) {
 		dofi_ep_set_evds(ep, r->recv, r->req, r->conn);
 		ret = ep_open_datagrams(ep);

@@ -71,6 +71,7 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	struct dofi_ia *ia = dofi_ia_live(ia_handle);
 	struct dofi_srq *srq;
 	struct dofi_pz *pz;
+	DAT_RETURN limit;
 	int ret;
 
 	if (!ia)
@@ -84,6 +85,9 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	if (!ia->fab.srq_depth)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	limit = dofi_obj_limit(ia, DAT_HANDLE_TYPE_SRQ);
+	if (limit)
+		return limit;
 	srq = dofi_obj_new(ia, DAT_HANDLE_TYPE_SRQ);
 	if (!srq)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);

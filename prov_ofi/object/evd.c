@@ -403,6 +403,7 @@ DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HAND
 	struct dofi_ia *ia = dofi_ia_live(ia_handle);
 	struct dofi_cno *cno = NULL;
 	struct dofi_evd *evd;
+	DAT_RETURN limit;
 	int ret;
 
 	if (!ia)
@@ -420,6 +421,9 @@ DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HAND
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	limit = dofi_obj_limit(ia, DAT_HANDLE_TYPE_EVD);
+	if (limit)
+		return limit;
 	ret = dofi_evd_new(ia, qlen, flags, cno, false, &evd);
 	if (ret == -ESTALE)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);

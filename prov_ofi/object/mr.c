@@ -285,11 +285,15 @@ DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *out)
 {
 	struct dofi_ia *ia = dofi_ia_live(ia_handle);
 	struct dofi_pz *pz;
+	DAT_RETURN ret;
 
 	if (!ia)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	ret = dofi_obj_limit(ia, DAT_HANDLE_TYPE_PZ);
+	if (ret)
+		return ret;
 	pz = dofi_obj_new(ia, DAT_HANDLE_TYPE_PZ);
 	if (!pz)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);

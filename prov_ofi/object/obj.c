@@ -4,6 +4,7 @@
 
 #include "base/forkfd.h"
 #include "object/ia.h"
+#include "object/limits.h"
 
 struct dofi_obj *dofi_obj_check(DAT_HANDLE handle, DAT_HANDLE_TYPE type, struct dofi_ia *ia)
 {
@@ -36,6 +37,25 @@ bool dofi_obj_name(DAT_HANDLE handle, DAT_HANDLE_TYPE *type, unsigned int *numbe
 		return true;
 	}
 	return false;
+}
+
+DAT_RETURN dofi_obj_limit(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
+{
+	static const struct {
+		unsigned int most;
+		DAT_RETURN_SUBTYPE none_left;
+	} limits[DOFI_KINDS] = {
+		[DAT_HANDLE_TYPE_EP] = { DOFI_MAX_EPS, DAT_RESOURCE_TEP },
+		[DAT_HANDLE_TYPE_EVD] = { DOFI_MAX_EVDS, DAT_RESOURCE_TEVD },
+		[DAT_HANDLE_TYPE_PZ] = { DOFI_MAX_PZS, DAT_RESOURCE_PROTECTION_DOMAIN },
+		[DAT_HANDLE_TYPE_SRQ] = { DOFI_MAX_SRQS, DAT_RESOURCE_SRQ },
+	};
+	bool full;
+
+	pthread_mutex_lock(&ia->obj_lock);
+	full = ia->obj_count[type] >= limits[type].most;
+	pthread_mutex_unlock(&ia->obj_lock);
+	return full ? DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, limits[type].none_left) : DAT_SUCCESS;
 }
 
 void *dofi_obj_new(struct dofi_ia *ia, DAT_HANDLE_TYPE type)

@@ -59,6 +59,9 @@ struct dofi_obj *dofi_obj_any(DAT_HANDLE handle);
  * library. */
 bool dofi_obj_name(DAT_HANDLE handle, DAT_HANDLE_TYPE *type, unsigned int *number, bool *alive);
 
+/* Fails with DAT_INSUFFICIENT_RESOURCES once the IA has as many objects of the kind as dat_ia_query
+ * reports (object/limits.h). Two calls at the same time can each get the last one. */
+DAT_RETURN dofi_obj_limit(struct dofi_ia *ia, DAT_HANDLE_TYPE type);
 /* Allocates an object of the kind, not alive yet. NULL: no memory. */
 void *dofi_obj_new(struct dofi_ia *ia, DAT_HANDLE_TYPE type);
 /* Publishes the object: makes the handle valid. */

@@ -27,6 +27,7 @@ test_api_common = \
 	test/api/t_misc.c \
 	test/api/t_handles.c \
 	test/api/t_pz.c \
+	test/api/t_limits.c \
 	test/api/t_lmr.c \
 	test/api/t_lmr_sync.c \
 	test/api/t_lmr_check.c test/api/t_lmr_maps.c \

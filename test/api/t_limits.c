@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The greatest numbers of objects that dat_ia_query reports are those that an IA gives. */
+#include <stdlib.h>
+
+#include "rig.h"
+
+struct kind {
+	DAT_RETURN (*create)(struct node *n, DAT_HANDLE *out);
+	DAT_RETURN (*free)(DAT_HANDLE object);
+	DAT_RETURN_SUBTYPE none_left;
+};
+
+/* `existing` are those of the node. The asynchronous EVD does not count. */
+static void limit_holds(struct node *n, const struct kind *kind, DAT_COUNT most, int existing)
+{
+	DAT_HANDLE *objects = calloc((size_t)most, sizeof(*objects));
+	DAT_HANDLE more = NULL;
+	int count = 0;
+
+	ASSERT(objects != NULL);
+	while (count < most - existing && !kind->create(n, &objects[count]))
+		count++;
+	ASSERT_EQ(count, most - existing);
+	ASSERT_RET(kind->create(n, &more), DAT_INSUFFICIENT_RESOURCES, kind->none_left);
+	ASSERT(more == NULL);
+	OK(kind->free(objects[0]));
+	OK(kind->create(n, &objects[0]));
+	ASSERT_RET(kind->create(n, &more), DAT_INSUFFICIENT_RESOURCES, kind->none_left);
+	while (count--)
+		OK(kind->free(objects[count]));
+	free(objects);
+}
+
+static DAT_RETURN pz_create(struct node *n, DAT_HANDLE *out)
+{
+	return dat_pz_create(n->ia, out);
+}
+
+TEST(limits, max_pzs)
+{
+	static const struct kind pzs = { pz_create, dat_pz_free, DAT_RESOURCE_PROTECTION_DOMAIN };
+	struct node n;
+
+	node_open(&n);
+	limit_holds(&n, &pzs, n.attr.max_pzs, 1);
+	node_close(&n);
+}
+
+static DAT_RETURN evd_create(struct node *n, DAT_HANDLE *out)
+{
+	return dat_evd_create(n->ia, 1, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, out);
+}
+
+TEST(limits, max_evds)
+{
+	static const struct kind evds = { evd_create, dat_evd_free, DAT_RESOURCE_TEVD };
+	struct node n;
+
+	node_open(&n);
+	limit_holds(&n, &evds, n.attr.max_evds, 0);
+	node_close(&n);
+}
+
+static DAT_RETURN ep_create(struct node *n, DAT_HANDLE *out)
+{
+	return dat_ep_create(n->ia, n->pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL, DAT_HANDLE_NULL, NULL,
+			     out);
+}
+
+TEST(limits, max_eps)
+{
+	static const struct kind eps = { ep_create, dat_ep_free, DAT_RESOURCE_TEP };
+	struct node n;
+
+	node_open(&n);
+	limit_holds(&n, &eps, n.attr.max_eps, 0);
+	node_close(&n);
+}
+
+static DAT_RETURN srq_create(struct node *n, DAT_HANDLE *out)
+{
+	DAT_SRQ_ATTR attr = {
+		.max_recv_dtos = 1,
+		.max_recv_iov = 1,
+		.low_watermark = DAT_SRQ_LW_DEFAULT,
+	};
+
+	return dat_srq_create(n->ia, n->pz, &attr, out);
+}
+
+TEST(limits, max_srqs)
+{
+	static const struct kind srqs = { srq_create, dat_srq_free, DAT_RESOURCE_SRQ };
+	struct node n;
+
+#ifdef __SANITIZE_ADDRESS__
+	dt_skip("AddressSanitizer needs more mappings than the kernel allows a process");
+#endif
+	node_open(&n);
+	limit_holds(&n, &srqs, n.attr.max_srqs, 0);
+	node_close(&n);
+}
