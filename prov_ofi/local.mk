@@ -105,6 +105,7 @@ dofi_common_sources = \
 	prov_ofi/msgep/rdm/rdm_peers.c \
 	prov_ofi/msgep/rdm/rdm_probe.c \
 	prov_ofi/msgep/rdm/rdm_recv.c \
+	prov_ofi/msgep/reply.h \
 	prov_ofi/msgep/shm/shm.c \
 	prov_ofi/msgep/shm/shm_life.c \
 	prov_ofi/msgep/shm/shm_pull.c \

@@ -427,9 +427,9 @@ TEST(pair_send, an_acknowledgement_waits_for_a_reply_where_the_last_one_had_one)
 	struct one *o = one_open();
 
 	ASSERT_EQ(exchange(o, 1), 2);
-	for (unsigned int polls = 0; polls < PAIR_REPLY_POLLS; polls++)
+	for (unsigned int polls = 0; polls < MSGEP_REPLY_POLLS; polls++)
 		ASSERT_EQ(exchange(o, polls), 1);
-	ASSERT_EQ(packets, 2 * (1 + PAIR_REPLY_POLLS));
+	ASSERT_EQ(packets, 2 * (1 + MSGEP_REPLY_POLLS));
 	one_close(o);
 }
 
@@ -457,7 +457,7 @@ TEST(pair_send, an_acknowledgement_that_waits_in_vain_leaves_after_some_polls)
 	exchange(o, 1);
 	messages = 0;
 	put_ack(o, 0);
-	for (int i = 1; i < PAIR_REPLY_POLLS; i++)
+	for (int i = 1; i < MSGEP_REPLY_POLLS; i++)
 		idle_poll(o);
 	ASSERT_EQ(messages, 0);
 	idle_poll(o);
@@ -490,7 +490,7 @@ TEST(pair_send, a_message_after_other_arrivals_is_no_reply)
 		put_ack(o, 0);
 		idle_poll(o);
 		ASSERT_EQ(messages, 2 * i + 1);
-		atomic_store(&o->pair.alone, false); /* pair_recv.c */
+		msgep_reply_received(&o->pair.reply); /* pair_recv.c */
 		post(o);
 	}
 	one_close(o);
@@ -500,7 +500,7 @@ TEST(pair_send, a_late_message_is_no_reply)
 {
 	struct one *o = one_open();
 
-	ASSERT_EQ(exchange(o, 1 + PAIR_REPLY_POLLS), 2);
+	ASSERT_EQ(exchange(o, 1 + MSGEP_REPLY_POLLS), 2);
 	ASSERT_EQ(exchange(o, 1), 2);
 	one_close(o);
 }

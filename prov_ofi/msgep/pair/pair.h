@@ -41,7 +41,7 @@
  * are collected in one message, which is sent when it is full, or when the program polls for
  * completions. Acknowledgements travel along with other packets; they and credits travel alone when
  * there is nothing else to do. If the consumer's reply followed when that happened last, the next
- * ones wait for a reply, for PAIR_REPLY_POLLS empty polls at most. Packets about long data
+ * ones wait for a reply, for MSGEP_REPLY_POLLS empty polls at most. Packets about long data
  * (all but announcements of requests) are held while more than twice as many transfers are in
  * progress, for PAIR_HELD_NS at most. A credit is sent alone only for messages, which complete with
  * it, and when half of a window is owed.
@@ -83,6 +83,7 @@
 
 #include "msgep/inner.h"
 #include "msgep/msgep.h"
+#include "msgep/reply.h"
 
 #define PAIR_VERSION 8
 #define PAIR_MAGIC 0x44415450u /* "DATP" */
@@ -104,8 +105,6 @@ _Static_assert(PAIR_PACKETS < 256 && PAIR_WINDOW / PAIR_UNIT < 65536, "they fit 
 #define PAIR_BURST_NS 10000
 #define PAIR_BURST_FREE 2
 #define PAIR_HELD_NS 200000
-/* A consumer that replies to what arrives does so within this number of empty polls. */
-#define PAIR_REPLY_POLLS 8
 /* A consumer's poll within this time of the beginning of one that has received packets reads none:
  * less than a network message takes. */
 #define PAIR_FRESH_NS 5000
@@ -181,7 +180,7 @@ enum pair_state { PAIR_CONNECTING, PAIR_UP, PAIR_BROKEN };
 enum pair_need {
 	PAIR_EMPTY,  /* there are none */
 	PAIR_HELD,   /* with others, or before a thread sleeps */
-	PAIR_LAZY,   /* by a poll that finds nothing, or a few of them (pair_awaits_reply) */
+	PAIR_LAZY,   /* by a poll that finds nothing, or a few of them (msgep/reply.h) */
 	PAIR_URGENT, /* by the next poll */
 };
 
@@ -216,9 +215,7 @@ struct pair {
 	struct dofi_list starved; /* connections that wait for a buffer */
 	struct dofi_list dirty;   /* net->dirty, net->leaf: `open` must be sent */
 	bool is_dirty;            /* true if it is in that list */
-	bool has_replies;         /* PAIR_LAZY packets wait for a reply (pair_awaits_reply) */
-	uint32_t lazy_at;         /* net->empty_polls when they began to wait, or were sent alone */
-	_Atomic bool alone;       /* they were, and nothing has been posted or received since */
+	struct msgep_reply reply; /* which PAIR_LAZY packets may wait for */
 	uint64_t sent_at;
 	uint32_t burst;
 	int send_error; /* a message was lost: the pair is broken with this error */

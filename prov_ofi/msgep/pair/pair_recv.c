@@ -431,7 +431,7 @@ static void pair_recv_control(struct pair *pair, struct pair_conn *conn,
 static void pair_recv_message(struct pair_net *net, struct pair *pair, const uint8_t *at,
 			      const uint8_t *end, struct msgep_cq_direct *direct)
 {
-	atomic_store_explicit(&pair->alone, false, memory_order_relaxed);
+	msgep_reply_received(&pair->reply);
 	while (at != end) {
 		const struct msgep_frame *f = (const void *)at;
 		struct pair_conn *conn = pair_find(net, f);

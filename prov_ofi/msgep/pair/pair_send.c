@@ -281,35 +281,10 @@ static uint32_t pair_empty_polls(const struct pair *pair)
 	return atomic_load_explicit(&pair->net->empty_polls, memory_order_relaxed);
 }
 
-/* True if acknowledgements and credits that have been collected wait for the consumer's reply.
- *
- * A consumer that polls memory and its queue in turn polls the queue a few times between the
- * arrival of a write and its reply. An acknowledgement that travels with the reply saves a message,
- * which is a system call on each side; but where no reply follows, it would only be late. It
- * therefore waits if a reply followed the last acknowledgement that was sent alone. One that waits
- * in vain is sent alone, and the next one does not wait. */
 static bool pair_awaits_reply(const struct pair *pair)
 {
-	return pair->has_replies && pair->need == PAIR_LAZY &&
-	       pair_empty_polls(pair) - pair->lazy_at < PAIR_REPLY_POLLS;
-}
-
-/* An empty poll sends acknowledgements or credits alone. */
-static void pair_note_alone(struct pair *pair)
-{
-	pair->has_replies = false;
-	pair->lazy_at = pair_empty_polls(pair);
-	atomic_store_explicit(&pair->alone, true, memory_order_relaxed);
-}
-
-/* The consumer has posted. If acknowledgements have just been sent alone, and nothing has arrived
- * since, this is a reply, and they could have travelled with it. */
-static void pair_note_reply(struct pair *pair)
-{
-	if (!atomic_load_explicit(&pair->alone, memory_order_relaxed))
-		return;
-	atomic_store_explicit(&pair->alone, false, memory_order_relaxed);
-	pair->has_replies = pair_empty_polls(pair) - pair->lazy_at < PAIR_REPLY_POLLS;
+	return pair->need == PAIR_LAZY &&
+	       msgep_reply_is_awaited(&pair->reply, pair_empty_polls(pair));
 }
 
 /* The open message is complete, if it has packets. */
@@ -323,7 +298,7 @@ static void pair_end_open(struct pair *pair, enum pair_need least)
 		return;
 	buf = pair->open;
 	if (least == PAIR_LAZY && pair->need == PAIR_LAZY)
-		pair_note_alone(pair);
+		msgep_reply_sent_alone(&pair->reply, pair_empty_polls(pair));
 	pair->open = NULL;
 	/* A message has room for the credits of 818 connections; others may owe more. */
 	pair->need = dofi_list_empty(&pair->owing) ? PAIR_EMPTY : PAIR_URGENT;
@@ -349,7 +324,7 @@ static void pair_set_need(struct pair *pair, enum pair_need need)
 		return;
 	pair->need = need;
 	if (need == PAIR_LAZY)
-		pair->lazy_at = pair_empty_polls(pair);
+		msgep_reply_owed(&pair->reply, pair_empty_polls(pair));
 }
 
 static void pair_raise(struct pair *pair, enum pair_need need)
@@ -548,7 +523,7 @@ void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 		pair->held_at = dofi_now();
 	pair_set_need(pair, need);
 	if (!conn->dispatching)
-		pair_note_reply(pair);
+		msgep_reply_posted(&pair->reply, pair_empty_polls(pair));
 	/* An announcement arrives before its data. */
 	if (!unsolicited && (conn->dispatching || need != PAIR_URGENT || !pair_leaves_now(pair))) {
 		pair_mark_dirty(pair, need);
