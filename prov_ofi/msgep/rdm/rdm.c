@@ -369,6 +369,7 @@ static void rdm_commit(struct msgep_ep *ep, int channel, struct msgep_frame *fra
 	DOFI_NO_CANCEL();
 	dofi_lock(&ep->domain->transport_lock);
 	rdm_return_done(conn);
+	msgep_reply_posted(&conn->reply, conn->net->empty_polls);
 	seq = atomic_fetch_add(&conn->sent[channel], 1);
 	if (channel == MSGEP_REQ && frame->kind == MSGEP_MSG && (frame->flags & MSGEP_LAST))
 		conn->message_end = seq + 1;

@@ -42,7 +42,9 @@
  *
  * Acknowledgements travel the same way: any packet carries the count; if none is sent, a credit
  * packet is as soon as the sender is idle. So a write that is answered by a write, a message or
- * data costs one packet, not two.
+ * data costs one packet, not two. If the consumer's reply followed the last credit packet that was
+ * sent for an acknowledgement or a reply to a query, the next ones wait for a reply, for
+ * MSGEP_REPLY_POLLS polls that find nothing at most.
  *
  * A large packet has a sequence number and a place in the window like any other packet, but is a
  * tagged message (RDM_LARGE_TAG), so it matches a large buffer. There are few of these, shared by
@@ -94,6 +96,7 @@
 
 #include "msgep/inner.h"
 #include "msgep/msgep.h"
+#include "msgep/reply.h"
 
 #define RDM_VERSION 7
 #define RDM_HDR 48
@@ -268,11 +271,12 @@ struct rdm_conn {
 	/* Of channel 0: packets that have arrived in sequence; the count last reported
 	 * (rdm_delivered); the count that the peer queries */
 	uint32_t arrived, arrived_reported, peer_wants_arrived;
-	_Atomic uint32_t acks;   /* the peer's requests that are done, */
-	uint32_t acks_reported;  /* and the count last reported */
-	bool keep_order;         /* messages keep their order across endpoints */
-	struct dofi_list owe;    /* in net->owing: a credit packet may be due */
-	struct rdm_packet *done; /* ep->lock: released, not returned */
+	_Atomic uint32_t acks;    /* the peer's requests that are done, */
+	uint32_t acks_reported;   /* and the count last reported */
+	bool keep_order;          /* messages keep their order across endpoints */
+	struct msgep_reply reply; /* which acknowledgements may wait for */
+	struct dofi_list owe;     /* in net->owing: a credit packet may be due */
+	struct rdm_packet *done;  /* ep->lock: released, not returned */
 	bool touched;
 	struct dofi_list touch, gap;
 	uint64_t gap_since;
@@ -327,8 +331,9 @@ struct rdm_net {
 	struct rdm_conn **conns;
 	uint32_t n_conns, conns_capacity;
 	struct dofi_list unused, closed, blocked, gaps, touched, owing;
-	uint64_t rounds;     /* in which waiting packets were sent */
-	uint32_t owed_polls; /* polls since something is owed, see rdm_poll */
+	uint64_t rounds;      /* in which waiting packets were sent */
+	uint32_t owed_polls;  /* polls since something is owed, see rdm_poll */
+	uint32_t empty_polls; /* polls that found nothing */
 	uint64_t gap_check;
 	struct rdm_peer *peers[RDM_PEER_BUCKETS];
 	uint32_t idle_peers;
@@ -429,8 +434,12 @@ void rdm_send_credit(struct rdm_conn *conn);
 void rdm_list_owing(struct rdm_conn *conn);
 /* The connection has been closed: sends its outstanding reply and query. */
 void rdm_send_last(struct rdm_conn *conn);
-/* urgent: only large-packet credits, which other connections wait for. */
-void rdm_send_owed(struct rdm_net *net, bool urgent);
+enum rdm_owed {
+	RDM_OWED_LARGE, /* only large-packet credits, which other connections wait for */
+	RDM_OWED_IDLE,  /* a poll has found nothing: not what waits for a reply (msgep/reply.h) */
+	RDM_OWED_ALL,
+};
+void rdm_send_owed(struct rdm_net *net, enum rdm_owed what);
 void rdm_send_waiting(struct rdm_net *net);
 void rdm_sent(struct rdm_net *net, struct rdm_packet *packet, int err);
 

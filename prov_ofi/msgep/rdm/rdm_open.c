@@ -489,7 +489,7 @@ bool rdm_may_sleep(struct msgep_domain *domain, bool used)
 
 	(void)used;
 	dofi_lock(&domain->transport_lock);
-	rdm_send_owed(net, false);
+	rdm_send_owed(net, RDM_OWED_ALL);
 	if (net->inner.cq_fd >= 0) {
 		struct fid *fid = &net->inner.cq->fid;
 

@@ -367,18 +367,26 @@ void rdm_send_credit(struct rdm_conn *conn)
 	rdm_send(conn, packet, RDM_CREDIT, 0, RDM_HDR);
 }
 
+/* Something that does not wait for a reply of the consumer. */
+static bool rdm_conn_owes_now(const struct rdm_conn *conn)
+{
+	return rdm_request_due(conn) || rdm_large_due(conn) || conn->closing ||
+	       (conn->ep ? rdm_probe_due(conn) : rdm_answer_due(conn));
+}
+
 static bool rdm_conn_owes(const struct rdm_conn *conn)
 {
 	return (conn->ep || conn->closed_at) && conn->has_peer_params && !conn->broken &&
-	       (rdm_request_due(conn) || rdm_answer_due(conn) || rdm_acks_due(conn) ||
-		rdm_large_due(conn) || conn->closing || (conn->ep && rdm_probe_due(conn)));
+	       (rdm_conn_owes_now(conn) || rdm_answer_due(conn) || rdm_acks_due(conn));
 }
 
 void rdm_list_owing(struct rdm_conn *conn)
 {
 	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
-	if (dofi_list_empty(&conn->owe) && rdm_conn_owes(conn))
-		dofi_list_append(&conn->net->owing, &conn->owe);
+	if (!dofi_list_empty(&conn->owe) || !rdm_conn_owes(conn))
+		return;
+	dofi_list_append(&conn->net->owing, &conn->owe);
+	msgep_reply_owed(&conn->reply, conn->net->empty_polls);
 }
 
 void rdm_send_last(struct rdm_conn *conn)
@@ -389,7 +397,20 @@ void rdm_send_last(struct rdm_conn *conn)
 		rdm_send_credit(conn);
 }
 
-void rdm_send_owed(struct rdm_net *net, bool urgent)
+/* A poll has found nothing. True: what is owed waits for a reply of the consumer. */
+static bool rdm_waits_for_reply(struct rdm_conn *conn)
+{
+	uint32_t polls = conn->net->empty_polls;
+
+	if (rdm_conn_owes_now(conn))
+		return false;
+	if (msgep_reply_is_awaited(&conn->reply, polls))
+		return true;
+	msgep_reply_sent_alone(&conn->reply, polls);
+	return false;
+}
+
+void rdm_send_owed(struct rdm_net *net, enum rdm_owed what)
 {
 	struct dofi_list *pos, *tmp;
 
@@ -398,11 +419,16 @@ void rdm_send_owed(struct rdm_net *net, bool urgent)
 	{
 		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, owe);
 
-		if (urgent && !rdm_large_due(conn))
+		if (what == RDM_OWED_LARGE && !rdm_large_due(conn))
+			continue;
+		if (!rdm_conn_owes(conn)) {
+			dofi_list_remove(pos);
+			continue;
+		}
+		if (what == RDM_OWED_IDLE && rdm_waits_for_reply(conn))
 			continue;
 		dofi_list_remove(pos);
-		if (rdm_conn_owes(conn))
-			rdm_send_credit(conn);
+		rdm_send_credit(conn);
 	}
 	net->large.report = false;
 }

@@ -143,6 +143,7 @@ static void rdm_conn_reset(struct rdm_conn *conn)
 	conn->arrived = conn->arrived_reported = conn->peer_wants_arrived = 0;
 	conn->acked = conn->acked_processed = conn->acks = conn->acks_reported = 0;
 	conn->keep_order = false;
+	conn->reply = (struct msgep_reply){ 0 };
 	conn->end_since = 0;
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
 		conn->sent[ch] = 0;

@@ -328,6 +328,7 @@ void rdm_packet_arrived(struct rdm_net *net, struct rdm_packet *packet)
 		rdm_drop_packet(net, packet, "its connection is broken");
 		return;
 	}
+	msgep_reply_received(&conn->reply);
 	if (hdr->zero || hdr->zero_end || !rdm_flags_ok(hdr) || !rdm_recv_counts(conn, hdr) ||
 	    !rdm_large_counts(conn, hdr)) {
 		rdm_violated(net, conn, packet, "impossible counts");
@@ -378,13 +379,15 @@ static void rdm_failed(void *arg, void *op_context, int err)
  * for a limited number of polls. */
 static void rdm_poll_owed(struct rdm_net *net, bool got)
 {
-	if (dofi_list_empty(&net->owing))
+	net->empty_polls += !got;
+	net->owed_polls = got && !dofi_list_empty(&net->owing) ? net->owed_polls + 1 : 0;
+	if (net->owed_polls == OWED_POLLS) {
 		net->owed_polls = 0;
-	if (!dofi_list_empty(&net->owing) && (!got || ++net->owed_polls >= OWED_POLLS)) {
-		rdm_send_owed(net, false);
-		net->owed_polls = 0;
+		rdm_send_owed(net, RDM_OWED_ALL);
+	} else if (!got && !dofi_list_empty(&net->owing)) {
+		rdm_send_owed(net, RDM_OWED_IDLE);
 	} else if (net->large.report) {
-		rdm_send_owed(net, got);
+		rdm_send_owed(net, RDM_OWED_LARGE);
 	}
 }
 
