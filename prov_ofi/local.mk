@@ -86,16 +86,24 @@ dofi_common_sources = \
 	prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair.h \
 	prov_ofi/msgep/pair/pair_bulk.c \
 	prov_ofi/msgep/pair/pair_carry.c \
-	prov_ofi/msgep/pair/pair_unsolicited.c \
 	prov_ofi/msgep/pair/pair_cm.c \
+	prov_ofi/msgep/pair/pair_end.c \
+	prov_ofi/msgep/pair/pair_events.c \
+	prov_ofi/msgep/pair/pair_int.h \
 	prov_ofi/msgep/pair/pair_link.c \
+	prov_ofi/msgep/pair/pair_message.c \
 	prov_ofi/msgep/pair/pair_open.c \
+	prov_ofi/msgep/pair/pair_poll.c \
 	prov_ofi/msgep/pair/pair_post.c \
 	prov_ofi/msgep/pair/pair_reap.c \
 	prov_ofi/msgep/pair/pair_recv.c \
 	prov_ofi/msgep/pair/pair_send.c \
 	prov_ofi/msgep/pair/pair_share.c \
 	prov_ofi/msgep/pair/pair_sock.c \
+	prov_ofi/msgep/pair/pair_token.c \
+	prov_ofi/msgep/pair/pair_transfer.c \
+	prov_ofi/msgep/pair/pair_unsolicited.c \
+	prov_ofi/msgep/pair/pair_work.c \
 	prov_ofi/msgep/peer_memory.h \
 	prov_ofi/msgep/rdm/rdm.c prov_ofi/msgep/rdm/rdm.h \
 	prov_ofi/msgep/rdm/rdm_constrained.c \

@@ -132,12 +132,17 @@ fuzz_pairs_code = \
 	prov_ofi/fabric/fab_info.c prov_ofi/msgep/inner.c \
 	prov_ofi/msgep/cm/cm_route.c prov_ofi/msgep/cm/cm_route_recv.c prov_ofi/msgep/cm/cm_msg.c \
 	prov_ofi/msgep/fid/fid_ep.c prov_ofi/msgep/object/ep_conn.c prov_ofi/msgep/cm/inbox.c \
-	prov_ofi/msgep/object/mr.c prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair_bulk.c prov_ofi/msgep/pair/pair_carry.c prov_ofi/msgep/pair/pair_unsolicited.c \
-	prov_ofi/msgep/pair/pair_reap.c prov_ofi/msgep/pair/pair_share.c \
-	prov_ofi/msgep/pair/pair_cm.c \
-	prov_ofi/msgep/pair/pair_link.c prov_ofi/msgep/pair/pair_open.c prov_ofi/msgep/pair/pair_post.c \
+	prov_ofi/msgep/object/mr.c prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair_bulk.c \
+	prov_ofi/msgep/pair/pair_carry.c prov_ofi/msgep/pair/pair_cm.c \
+	prov_ofi/msgep/pair/pair_end.c prov_ofi/msgep/pair/pair_events.c \
+	prov_ofi/msgep/pair/pair_link.c prov_ofi/msgep/pair/pair_message.c \
+	prov_ofi/msgep/pair/pair_open.c prov_ofi/msgep/pair/pair_poll.c \
+	prov_ofi/msgep/pair/pair_post.c prov_ofi/msgep/pair/pair_reap.c \
 	prov_ofi/msgep/pair/pair_recv.c prov_ofi/msgep/pair/pair_send.c \
-	prov_ofi/msgep/pair/pair_sock.c prov_ofi/msgep/object/post.c \
+	prov_ofi/msgep/pair/pair_share.c prov_ofi/msgep/pair/pair_sock.c \
+	prov_ofi/msgep/pair/pair_token.c prov_ofi/msgep/pair/pair_transfer.c \
+	prov_ofi/msgep/pair/pair_unsolicited.c prov_ofi/msgep/pair/pair_work.c \
+	prov_ofi/msgep/object/post.c \
 	prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto_bulk.c \
 	prov_ofi/msgep/object/proto_ext.c prov_ofi/msgep/object/proto_read.c \
 	prov_ofi/msgep/object/proto_rx.c prov_ofi/msgep/object/srx.c \

@@ -7,7 +7,7 @@
 #ifndef FUZZ_PAIRS_H
 #define FUZZ_PAIRS_H
 
-#include "msgep/pair/pair.h"
+#include "msgep/pair/pair_int.h"
 
 /* Of the only service point. */
 #define PAIRS_PORT 7

@@ -8,7 +8,7 @@
 static bool announce(struct one *o)
 {
 	size_t room;
-	struct msgep_frame *f = pair_carry_reserve(&o->ep, 16, &room);
+	struct msgep_frame *f = pair_reserve_announcement(&o->ep, 16, &room);
 
 	if (!f)
 		return false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests when packets are sent over libfabric's connected endpoints (msgep/pair/pair_send.c): which
- * share a message, which wait for others, and that every wait ends. The library's sender is linked
- * alone; libfabric's endpoint is a stub that counts messages and packets. */
+/* Tests when packets are sent over libfabric's connected endpoints (msgep/pair/pair_send.c,
+ * pair_message.c): which share a message, which wait for others, and that every wait ends. The
+ * library's sender is linked alone; libfabric's endpoint is a stub that counts messages and
+ * packets. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,14 +14,6 @@
 #define WINDOW (128u << 10)
 
 /* ---------------------------------------------------------------- stubs */
-
-static unsigned int touched;
-
-void pair_touch(struct pair_conn *conn)
-{
-	(void)conn;
-	touched++;
-}
 
 void pair_share_want(struct pair_conn *conn)
 {
@@ -76,13 +69,13 @@ struct one *one_open(void)
 	messages = packets = credits = 0;
 	inject_ret = broken_with = 0;
 	refuse_next = 0;
-	touched = 0;
 	o->net.domain = &o->domain;
 	o->domain.transport_data = &o->net;
 	o->net.inject = PAIR_MESSAGE;
 	dofi_lock_init(&o->net.lock);
 	dofi_lock_init(&o->net.leaf);
 	dofi_list_init(&o->net.dirty);
+	dofi_list_init(&o->net.touched);
 	o->pair.net = &o->net;
 	o->pair.ep = &stub_ep;
 	o->pair.state = PAIR_UP;
@@ -97,6 +90,7 @@ struct one *one_open(void)
 	o->conn.dispatching = true;
 	dofi_list_init(&o->conn.owe);
 	dofi_list_init(&o->conn.starve);
+	dofi_list_init(&o->conn.touch);
 	o->ep.w.pair = &o->conn;
 	o->ep.domain = &o->domain;
 	dofi_lock_init(&o->ep.lock);
@@ -490,7 +484,7 @@ TEST(pair_send, a_message_after_other_arrivals_is_no_reply)
 		put_ack(o, 0);
 		idle_poll(o);
 		ASSERT_EQ(messages, 2 * i + 1);
-		msgep_reply_received(&o->pair.reply); /* pair_recv.c */
+		msgep_reply_received(&o->pair.reply); /* pair_poll.c */
 		post(o);
 	}
 	one_close(o);
@@ -616,11 +610,11 @@ TEST(pair_send, a_connection_continues_when_injected_messages_have_left)
 	busy_poll(o);
 	ASSERT(!pair_reserve(&o->ep, MSGEP_REQ, 0, &room));
 	busy_poll(o);
-	ASSERT_EQ(touched, 0);
+	ASSERT(!o->net.has_touched);
 	inject_ret = 0;
 	busy_poll(o);
 	ASSERT_EQ(messages, 1);
-	ASSERT_EQ(touched, 1);
+	ASSERT(o->net.has_touched);
 	one_close(o);
 }
 

@@ -18,7 +18,7 @@ static struct one *one_idle(void)
 static bool at_once(struct one *o, uint8_t kind, uint8_t flags)
 {
 	size_t room;
-	struct msgep_frame *f = pair_carry_reserve(&o->ep, 16, &room);
+	struct msgep_frame *f = pair_reserve_announcement(&o->ep, 16, &room);
 	bool yes;
 
 	ASSERT(f);

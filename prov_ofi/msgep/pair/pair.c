@@ -8,7 +8,7 @@
 #include "base/be_bytes.h"
 #include "base/grow.h"
 #include "msgep/cm/inbox.h"
-#include "msgep/pair/pair.h"
+#include "msgep/pair/pair_int.h"
 
 /* Limit of the table of connections. */
 #define CONNS_MAX (1u << 20)
@@ -346,7 +346,7 @@ const struct msgep_transport msgep_transport_pair = {
 	.bulk_from = pair_bulk_from,
 	.bulk_mode = pair_bulk_mode,
 	.bulk_send = pair_bulk_send,
-	.bulk_reserve = pair_carry_reserve,
+	.bulk_reserve = pair_reserve_announcement,
 	.bulk_go = pair_bulk_go,
 	.bulk_recv = pair_bulk_recv,
 	.bulk_abort = pair_bulk_abort,

@@ -14,14 +14,7 @@
  * Callers hold ep->lock. */
 #include <string.h>
 
-#include "msgep/pair/pair.h"
-
-bool pair_path_is_consumed(struct pair_conn *conn, struct pair_path *path)
-{
-	if (path->used && (int32_t)(atomic_load(&conn->granted[MSGEP_REQ]) - path->end) >= 0)
-		path->used = false;
-	return !path->used;
-}
+#include "msgep/pair/pair_int.h"
 
 /* The bulk endpoint's announcements; NULL: none are collected. */
 static struct pair_carry *carry_of(const struct pair_conn *conn)
@@ -44,26 +37,6 @@ bool pair_carry_passed(struct pair_conn *conn)
 	carry->len = carry->packets = 0;
 	conn->by_pair = (struct pair_path){ true, conn->sent[MSGEP_REQ] };
 	return true;
-}
-
-struct msgep_frame *pair_carry_reserve(struct msgep_ep *ep, size_t want, size_t *space)
-{
-	struct pair_conn *conn = ep->w.pair;
-	struct pair_bulk *bulk = conn ? conn->bulk : NULL;
-	struct pair_carry *carry = bulk ? &bulk->carry : NULL;
-	uint32_t size = MSGEP_FRAME_HDR + pair_padded((uint32_t)want);
-
-	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (!carry || bulk->state != PAIR_UP || conn->broken || !conn->pair ||
-	    (conn->n_out - carry->packets <= PAIR_CARRIERS &&
-	     pair_path_is_consumed(conn, &conn->by_bulk)))
-		return pair_reserve(ep, MSGEP_REQ, want, space);
-	/* The connection is processed again when a transfer has been sent. */
-	if (carry->len + size > PAIR_CARRY || pair_credits(conn, MSGEP_REQ) < size)
-		return NULL;
-	conn->reserved_carry = true;
-	*space = want;
-	return (void *)(carry->data + carry->len);
 }
 
 void pair_carry_commit(struct pair_conn *conn, uint32_t size)

@@ -11,15 +11,10 @@
 #include "base/cancel.h"
 #include "base/log.h"
 #include "msgep/cm/inbox.h"
-#include "msgep/pair/pair.h"
+#include "msgep/pair/pair_int.h"
 
 /* Maximum of recorded service points of a peer. */
 #define POINTS_MOST 256
-
-static uint64_t pair_cm_pair_number(const struct pair *pair)
-{
-	return pair_mark(pair->index, pair->serial);
-}
 
 /* NULL: it has ended. Caller holds net->lock. */
 static struct pair *pair_cm_pair_numbered(const struct pair_net *net, uint64_t route)
@@ -59,7 +54,7 @@ uint64_t pair_route(struct msgep_ep *ep, const union dofi_addr *to, union dofi_a
 		if (pair->state != PAIR_UP || pair->dscp != ep->dscp || !pair_cm_leads_to(pair, to))
 			continue;
 		*local = pair->local;
-		route = pair_cm_pair_number(pair);
+		route = pair_route_number(pair);
 		break;
 	}
 	dofi_unlock(&net->lock);
@@ -88,7 +83,7 @@ uint64_t pair_route_of(struct msgep_ep *ep)
 
 	dofi_lock(&net->lock);
 	if (conn && conn->pair)
-		route = pair_cm_pair_number(conn->pair);
+		route = pair_route_number(conn->pair);
 	dofi_unlock(&net->lock);
 	return route;
 }
@@ -214,7 +209,7 @@ void pair_cm_received(struct pair *pair, const struct msgep_frame *f)
 {
 	struct msgep_item item = { .kind = f->kind == PAIR_CM_REQUEST ? MSGEP_ITEM_REQUEST
 								      : MSGEP_ITEM_MESSAGE,
-				   .route = pair_cm_pair_number(pair),
+				   .route = pair_route_number(pair),
 				   .to = le64toh(f->mark),
 				   .from = le64toh(f->value),
 				   .port = (uint16_t)le64toh(f->total),
@@ -236,22 +231,13 @@ void pair_cm_received(struct pair *pair, const struct msgep_frame *f)
 void pair_cm_attached(struct pair_conn *conn)
 {
 	struct msgep_item item = { .kind = MSGEP_ITEM_ATTACHED,
-				   .route = pair_cm_pair_number(conn->pair),
+				   .route = pair_route_number(conn->pair),
 				   .to = pair_mark(conn->index, conn->generation),
 				   .from = pair_mark(conn->peer_index, conn->peer_generation) };
 
 	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
 	if (!msgep_inbox_put(conn->ep->domain, &item, NULL) && !conn->pair->net->closing)
 		pair_break(conn->pair, FI_ENOMEM);
-}
-
-void pair_cm_lost(struct pair *pair)
-{
-	struct msgep_item item = { .kind = MSGEP_ITEM_LOST, .route = pair_cm_pair_number(pair) };
-
-	DOFI_ASSERT_LOCKED(&pair->net->lock);
-	if (!msgep_inbox_put(pair->net->domain, &item, NULL))
-		dofi_log(DOFI_LOG_DEBUG, "connections learn from their endpoints that they ended");
 }
 
 struct msgep_ep *pair_owner(struct msgep_domain *domain, uint64_t mark)

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/port_range.h"
 #include "fabric/fab_info.h"
-#include "msgep/pair/pair.h"
+#include "msgep/pair/pair_int.h"
 #include "msgep/tcp_socks.h"
 #include "diag/diag.h"
 
@@ -207,6 +207,7 @@ static void pair_close_inner(struct pair_net *net)
 	for (size_t i = 0; i < net->n_listeners; i++)
 		fi_close(&net->listeners[i].pep->fid);
 	pair_free_all(net);
+	pair_tokens_free(net);
 	for (size_t i = 0; i < net->n_listeners; i++)
 		msgep_tcp_close_accepted(&net->listeners[i].addr);
 	free(net->listeners);

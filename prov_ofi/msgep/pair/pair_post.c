@@ -6,7 +6,7 @@
 #include "base/error_text.h"
 #include "base/log.h"
 #include "msgep/cm/inbox.h"
-#include "msgep/pair/pair.h"
+#include "msgep/pair/pair_int.h"
 
 static int pair_post(struct pair_net *net, struct pair_buf *buf)
 {

@@ -18,7 +18,7 @@
 
 #include "base/log.h"
 #include "base/param.h"
-#include "msgep/pair/pair.h"
+#include "msgep/pair/pair_int.h"
 
 static bool reap_knows(const struct pair_strays *list, struct pair_stray *stray)
 {

@@ -1,203 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends packets, collected into messages. (hot)
- *
- * libfabric's tcp provider makes one system call per message, so the packets of a burst share one,
- * except the first, which are sent at once.
- */
+/* Sends packets of connections, as far as the peer has granted credits. (hot) */
 #include <endian.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cancel.h"
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/thread.h"
-#include "msgep/cm/inbox.h"
-#include "msgep/pair/pair.h"
+#include "msgep/pair/pair_int.h"
 
-#define HDR ((uint32_t)MSGEP_FRAME_HDR)
-
-static struct pair_buf *pair_buf_get(struct pair_net *net)
+/* Bytes of packets of that channel that may be sent. */
+static uint32_t pair_credits(struct pair_conn *conn, int channel)
 {
-	struct pair_buf *buf;
-
-	dofi_lock(&net->leaf);
-	buf = net->pool;
-	if (buf)
-		net->pool = buf->next;
-	dofi_unlock(&net->leaf);
-	if (buf)
-		return buf;
-	buf = aligned_alloc(64, sizeof(*buf));
-	if (buf)
-		buf->op.kind = PAIR_OP_SEND;
-	return buf;
-}
-
-static void pair_buf_put(struct pair_net *net, struct pair_buf *buf)
-{
-	dofi_lock(&net->leaf);
-	buf->next = net->pool;
-	net->pool = buf;
-	dofi_unlock(&net->leaf);
-}
-
-void pair_drop_unsent(struct pair *pair)
-{
-	if (pair->open)
-		pair_buf_put(pair->net, pair->open);
-	while (pair->waiting) {
-		struct pair_buf *buf = pair->waiting;
-
-		pair->waiting = buf->next;
-		pair_buf_put(pair->net, buf);
-	}
-}
-
-int pair_buf_new(struct pair_net *net)
-{
-	struct pair_buf *buf = aligned_alloc(64, sizeof(*buf));
-
-	if (!buf)
-		return -FI_ENOMEM;
-	buf->op.kind = PAIR_OP_SEND;
-	pair_buf_put(net, buf);
-	return 0;
-}
-
-void pair_pool_free(struct pair_net *net)
-{
-	while (net->pool) {
-		struct pair_buf *buf = net->pool;
-
-		net->pool = buf->next;
-		free(buf);
-	}
-}
-
-void pair_note_sleeper(struct pair_net *net)
-{
-	DOFI_ASSERT_LOCKED(&net->leaf);
-	if (dofi_thread_is_progress)
-		atomic_store_explicit(&net->asleep, true, memory_order_relaxed);
-	else
-		atomic_store_explicit(&net->waiter, (uintptr_t)pthread_self(),
-				      memory_order_relaxed);
-}
-
-void pair_leave_work(struct pair_net *net)
-{
-	bool asleep, waits;
-
-	if (!pair_has_sleeper(net))
-		return;
-	asleep = atomic_exchange(&net->asleep, false);
-	waits = atomic_exchange(&net->waiter, 0) != 0;
-	if (asleep || waits)
-		msgep_inbox_retry(net->domain);
-}
-
-/* Something that has been collected has that need. */
-static void pair_mark_dirty(struct pair *pair, enum pair_need need)
-{
-	struct pair_net *net = pair->net;
-
-	DOFI_ASSERT_LOCKED(&pair->lock);
-	/* Every poll checks whether libfabric has room, and for how long packets have been held. */
-	if (pair->waiting || pair->held)
-		need = PAIR_URGENT;
-	if (pair->is_dirty && atomic_load_explicit(&net->dirty_need, memory_order_relaxed) >= need)
-		return;
-	dofi_lock(&net->leaf);
-	if (!pair->is_dirty)
-		dofi_list_append(&net->dirty, &pair->dirty);
-	pair->is_dirty = true;
-	if (atomic_load_explicit(&net->dirty_need, memory_order_relaxed) < need)
-		atomic_store_explicit(&net->dirty_need, need, memory_order_relaxed);
-	dofi_unlock(&net->leaf);
-}
-
-/* Space for `need` bytes in the open message. NULL: libfabric has to send others first, unless the
- * packet must not be lost. */
-static uint8_t *pair_open_space(struct pair *pair, uint32_t need, bool must)
-{
-	struct pair_buf *buf = pair->open;
-
-	DOFI_ASSERT_LOCKED(&pair->lock);
-	if (DOFI_LIKELY(buf && buf->len + need <= PAIR_MESSAGE))
-		return buf->data + buf->len;
-	if (!must && (pair->in_flight >= PAIR_IN_FLIGHT || pair->waiting))
-		return NULL;
-	if (buf) {
-		DOFI_NO_CANCEL();
-		pair_flush(pair, PAIR_HELD);
-		buf = pair->open;
-	}
-	if (!buf) {
-		buf = pair_buf_get(pair->net);
-		if (!buf)
-			return NULL;
-		buf->pair = pair;
-		memcpy(buf->data, &pair->head, sizeof(pair->head));
-		buf->len = sizeof(pair->head);
-		pair->open = buf;
-	}
-	return buf->data + buf->len;
-}
-
-static void pair_put_control(struct pair_conn *conn, uint8_t *at, uint8_t kind, uint64_t value,
-			     uint64_t total)
-{
-	uint64_t mark = pair_mark(conn->peer_index, conn->peer_generation);
-	struct msgep_frame f = { .mark = htole64(mark),
-				 .total = htole64(total),
-				 .value = htole64(value),
-				 .kind = kind };
-
-	memcpy(at, &f, sizeof(f));
-	conn->pair->open->len += HDR;
-}
-
-static void pair_put_credit(struct pair_conn *conn, uint8_t *at)
-{
-	uint32_t count[MSGEP_CHANNELS];
-	uint64_t receives;
-
-	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
-		count[ch] = atomic_load_explicit(&conn->consumed[ch], memory_order_relaxed);
-		atomic_store_explicit(&conn->reported[ch], count[ch], memory_order_relaxed);
-	}
-	conn->taken_reported = atomic_load_explicit(&conn->taken, memory_order_relaxed);
-	receives = atomic_load_explicit(&conn->receives, memory_order_relaxed);
-	pair_put_control(conn, at, PAIR_CREDIT, (uint64_t)count[MSGEP_REQ] << 32 | count[MSGEP_ANS],
-			 receives << 32 | conn->taken_reported);
-}
-
-/* The same within another packet of the connection. */
-static void pair_put_counts(struct pair_conn *conn, struct msgep_frame *f)
-{
-	uint8_t *p = f->counts;
-
-	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
-		uint32_t count = atomic_load_explicit(&conn->consumed[ch], memory_order_relaxed);
-
-		atomic_store_explicit(&conn->reported[ch], count, memory_order_relaxed);
-		count /= PAIR_UNIT;
-		*p++ = (uint8_t)count;
-		*p++ = (uint8_t)(count >> 8);
-	}
-	conn->taken_reported = atomic_load_explicit(&conn->taken, memory_order_relaxed);
-	*p = (uint8_t)conn->taken_reported;
-	dofi_list_remove(&conn->owe);
-}
-
-/* What the peer needs to know for unsolicited messages (pair_unsolicited.c). */
-static void pair_put_receives(struct pair_conn *conn, struct msgep_frame *f)
-{
-	if (f->kind == MSGEP_MSG)
-		f->key = conn->ep->rx_tail;
-	else if (f->kind == MSGEP_ACK)
-		f->total = conn->ep->rx_tail;
+	if (channel == MSGEP_REQ && conn->packets - atomic_load(&conn->arrived) >= PAIR_PACKETS)
+		return 0;
+	return conn->peer_window - (conn->sent[channel] - atomic_load(&conn->granted[channel]));
 }
 
 /* True if another connection owes a credit. */
@@ -207,189 +22,61 @@ static bool pair_others_owe(const struct pair *pair, const struct pair_conn *con
 	       (pair->owing.next != &conn->owe || pair->owing.prev != &conn->owe);
 }
 
-/* Adds as many credits as fit; leaves an open message. */
-static void pair_put_credits(struct pair *pair)
+struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *space)
 {
-	while (!dofi_list_empty(&pair->owing)) {
-		struct pair_conn *conn = dofi_container(pair->owing.next, struct pair_conn, owe);
+	struct pair_conn *conn = ep->w.pair;
+	struct pair *pair = conn ? conn->pair : NULL;
+	uint32_t left, need;
+	uint8_t *at;
 
-		if (pair->open->len + HDR > PAIR_MESSAGE)
-			return;
-		dofi_list_remove(&conn->owe);
-		pair_put_credit(conn, pair->open->data + pair->open->len);
-	}
-}
-
-/* The buffer of a message that has been sent collects the next packets. */
-static void pair_buf_reuse(struct pair *pair, struct pair_buf *buf)
-{
-	DOFI_ASSERT_LOCKED(&pair->lock);
-	buf->len = sizeof(struct pair_head);
-	if (pair->open)
-		pair_buf_put(pair->net, buf);
-	else
-		pair->open = buf;
-}
-
-/* Caller has disabled cancellation. */
-static ssize_t pair_submit(struct pair *pair, struct pair_buf *buf)
-{
-	ssize_t ret;
-
-	DOFI_ASSERT_LOCKED(&pair->lock);
-	if (buf->len <= pair->net->inject) {
-		ret = fi_inject(pair->ep, buf->data, buf->len, FI_ADDR_UNSPEC);
-		if (!ret)
-			pair_buf_reuse(pair, buf);
-		return ret;
-	}
-	ret = fi_send(pair->ep, buf->data, buf->len, NULL, FI_ADDR_UNSPEC, buf);
-	if (!ret)
-		pair->in_flight++;
-	return ret;
-}
-
-static void pair_send_waiting(struct pair *pair)
-{
-	struct pair_buf *buf;
-
-	DOFI_ASSERT_LOCKED(&pair->lock);
-	while ((buf = pair->waiting)) {
-		struct pair_buf *next = buf->next;
-		ssize_t ret = pair->state == PAIR_UP ? pair_submit(pair, buf) : -FI_ENOTCONN;
-
-		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM) {
-			pair_mark_dirty(pair, PAIR_URGENT);
-			/* No completion will resume it. */
-			if (!pair->in_flight)
-				msgep_inbox_retry(pair->net->domain);
-			return;
-		}
-		pair->waiting = next;
-		if (!next)
-			pair->waiting_end = &pair->waiting;
-		if (!ret)
-			continue;
-		pair_buf_put(pair->net, buf);
-		pair->send_error = (int)-ret;
-		pair_mark_dirty(pair, PAIR_URGENT);
-	}
-}
-
-static uint32_t pair_empty_polls(const struct pair *pair)
-{
-	return atomic_load_explicit(&pair->net->empty_polls, memory_order_relaxed);
-}
-
-static bool pair_awaits_reply(const struct pair *pair)
-{
-	return pair->need == PAIR_LAZY &&
-	       msgep_reply_is_awaited(&pair->reply, pair_empty_polls(pair));
-}
-
-/* The open message is complete, if it has packets. */
-static void pair_end_open(struct pair *pair, enum pair_need least)
-{
-	struct pair_buf *buf;
-
-	if (!dofi_list_empty(&pair->owing) && (pair->open || pair_open_space(pair, HDR, false)))
+	DOFI_ASSERT_LOCKED(&ep->lock);
+	if (!pair || conn->broken)
+		return NULL;
+	if (want >= PAIR_BULK_FROM)
+		pair_share_want(conn);
+	left = pair_credits(conn, channel);
+	need = (uint32_t)(want < PAIR_PAYLOAD ? want : PAIR_PAYLOAD);
+	if (left < PAIR_HDR + (need < 1024 ? pair_padded(need) : 1024))
+		return NULL;
+	if (channel == MSGEP_REQ && (conn->bulk || conn->by_bulk.used) && !pair_carry_passed(conn))
+		return NULL;
+	if (need > left - PAIR_HDR)
+		need = (left - PAIR_HDR) & ~7u;
+	/* Held until the packet is committed or dropped. */
+	dofi_lock(&pair->lock);
+	/* Messages that this packet may reply to are complete before it. */
+	if (pair_others_owe(pair, conn) && pair->state == PAIR_UP &&
+	    pair_open_space(pair, PAIR_HDR, false))
 		pair_put_credits(pair);
-	if (pair_is_empty(pair))
-		return;
-	buf = pair->open;
-	if (least == PAIR_LAZY && pair->need == PAIR_LAZY)
-		msgep_reply_sent_alone(&pair->reply, pair_empty_polls(pair));
-	pair->open = NULL;
-	/* A message has room for the credits of 818 connections; others may owe more. */
-	pair->need = dofi_list_empty(&pair->owing) ? PAIR_EMPTY : PAIR_URGENT;
-	pair->held = 0;
-	buf->next = NULL;
-	*pair->waiting_end = buf;
-	pair->waiting_end = &buf->next;
-}
-
-void pair_flush(struct pair *pair, enum pair_need least)
-{
-	if (pair->state == PAIR_UP && pair->need >= least &&
-	    !(least == PAIR_LAZY && pair_awaits_reply(pair)))
-		pair_end_open(pair, least);
-	if (pair->waiting)
-		pair_send_waiting(pair);
-}
-
-static void pair_set_need(struct pair *pair, enum pair_need need)
-{
-	DOFI_ASSERT_LOCKED(&pair->lock);
-	if (pair->need >= need)
-		return;
-	pair->need = need;
-	if (need == PAIR_LAZY)
-		msgep_reply_owed(&pair->reply, pair_empty_polls(pair));
-}
-
-static void pair_raise(struct pair *pair, enum pair_need need)
-{
-	pair_set_need(pair, need);
-	pair_mark_dirty(pair, need);
-}
-
-/* Connections that waited for a buffer continue. */
-static void pair_feed(struct pair *pair)
-{
-	struct pair_conn *conn;
-
-	DOFI_ASSERT_LOCKED(&pair->lock);
-	while ((conn = dofi_list_pop(&pair->starved, struct pair_conn, starve)))
-		pair_touch(conn);
-}
-
-void pair_flush_all(struct pair_net *net, enum pair_need least)
-{
-	struct dofi_list todo;
-
-	DOFI_ASSERT_LOCKED(&net->lock);
-	dofi_lock(&net->leaf);
-	dofi_list_move(&net->dirty, &todo);
-	atomic_store_explicit(&net->dirty_need, PAIR_EMPTY, memory_order_relaxed);
-	dofi_unlock(&net->leaf);
-	while (!dofi_list_empty(&todo)) {
-		struct pair *pair = dofi_container(todo.next, struct pair, dirty);
-		int err;
-
-		dofi_lock(&pair->lock);
-		dofi_list_remove(&pair->dirty);
-		pair->is_dirty = false;
-		if (pair->held && dofi_now() - pair->held_at >= PAIR_HELD_NS)
-			pair->need = PAIR_URGENT;
-		pair_flush(pair, least);
-		/* Injected messages have no completion that would do it. */
-		if (!pair->waiting)
-			pair_feed(pair);
-		if (pair->waiting || pair->need != PAIR_EMPTY) {
-			pair_mark_dirty(pair, pair->need);
-			/* There was no memory, and no completion will resume it. */
-			if (least == PAIR_HELD && !pair->in_flight)
-				msgep_inbox_retry(net->domain);
-		}
-		err = pair->state == PAIR_UP ? pair->send_error : 0;
+	at = pair->state == PAIR_UP ? pair_open_space(pair, PAIR_HDR + pair_padded(need), false)
+				    : NULL;
+	if (!at) {
+		pair_starve(conn);
 		dofi_unlock(&pair->lock);
-		if (err)
-			pair_break(pair, err);
+		return NULL;
 	}
+	*space = need;
+	return (struct msgep_frame *)(void *)at;
 }
 
-/* True if a posted packet is sent at once. One that closely follows others is collected with
- * them. */
-static bool pair_leaves_now(struct pair *pair)
+struct msgep_frame *pair_reserve_announcement(struct msgep_ep *ep, size_t want, size_t *space)
 {
-	uint64_t now = dofi_now();
+	struct pair_conn *conn = ep->w.pair;
+	struct pair_bulk *bulk = conn ? conn->bulk : NULL;
+	struct pair_carry *carry = bulk ? &bulk->carry : NULL;
+	uint32_t size = PAIR_HDR + pair_padded((uint32_t)want);
 
-	if (now - pair->sent_at >= PAIR_BURST_NS)
-		pair->burst = 0;
-	else
-		pair->burst++;
-	pair->sent_at = now;
-	return pair->burst <= PAIR_BURST_FREE;
+	DOFI_ASSERT_LOCKED(&ep->lock);
+	if (!carry || bulk->state != PAIR_UP || conn->broken || !conn->pair ||
+	    (conn->n_out - carry->packets <= PAIR_CARRIERS &&
+	     pair_path_is_consumed(conn, &conn->by_bulk)))
+		return pair_reserve(ep, MSGEP_REQ, want, space);
+	/* The connection is processed again when a transfer has been sent. */
+	if (carry->len + size > PAIR_CARRY || pair_credits(conn, MSGEP_REQ) < size)
+		return NULL;
+	conn->reserved_carry = true;
+	*space = want;
+	return (void *)(carry->data + carry->len);
 }
 
 /* The need of a packet. Those about long data wait for others while at least half of the transfers
@@ -412,75 +99,27 @@ static enum pair_need pair_need_of(const struct pair_conn *conn, const struct ms
 	return ack && !held ? PAIR_LAZY : PAIR_URGENT;
 }
 
-void pair_unhold(struct pair_conn *conn, uint32_t left)
+/* True if a posted packet is sent at once. One that closely follows others is collected with
+ * them. */
+static bool pair_leaves_now(struct pair *pair)
 {
-	struct pair *pair = conn->pair;
+	uint64_t now = dofi_now();
 
-	DOFI_ASSERT_LOCKED(&conn->ep->lock);
-	if (!pair)
-		return;
-	dofi_lock(&pair->lock);
-	if (pair->held && 2 * pair->held >= left)
-		pair_raise(pair, PAIR_URGENT);
-	dofi_unlock(&pair->lock);
+	if (now - pair->sent_at >= PAIR_BURST_NS)
+		pair->burst = 0;
+	else
+		pair->burst++;
+	pair->sent_at = now;
+	return pair->burst <= PAIR_BURST_FREE;
 }
 
-/* There is no space for a packet of the connection. */
-static void pair_starve(struct pair_conn *conn)
+/* What the peer needs to know for unsolicited messages (pair_unsolicited.c). */
+static void pair_put_receives(struct pair_conn *conn, struct msgep_frame *f)
 {
-	struct pair *pair = conn->pair;
-
-	DOFI_ASSERT_LOCKED(&pair->lock);
-	if (dofi_list_empty(&conn->starve))
-		dofi_list_append(&pair->starved, &conn->starve);
-	/* For lack of memory: no completion will resume it. */
-	if (pair->state == PAIR_UP && !pair->in_flight) {
-		pair_mark_dirty(pair, PAIR_URGENT);
-		msgep_inbox_retry(pair->net->domain);
-	}
-}
-
-uint32_t pair_credits(struct pair_conn *conn, int channel)
-{
-	if (channel == MSGEP_REQ && conn->packets - atomic_load(&conn->arrived) >= PAIR_PACKETS)
-		return 0;
-	return conn->peer_window - (conn->sent[channel] - atomic_load(&conn->granted[channel]));
-}
-
-struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *space)
-{
-	struct pair_conn *conn = ep->w.pair;
-	struct pair *pair = conn ? conn->pair : NULL;
-	uint32_t left, need;
-	uint8_t *at;
-
-	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (!pair || conn->broken)
-		return NULL;
-	if (want >= PAIR_BULK_FROM)
-		pair_share_want(conn);
-	left = pair_credits(conn, channel);
-	need = (uint32_t)(want < PAIR_PAYLOAD ? want : PAIR_PAYLOAD);
-	if (left < HDR + (need < 1024 ? pair_padded(need) : 1024))
-		return NULL;
-	if (channel == MSGEP_REQ && (conn->bulk || conn->by_bulk.used) && !pair_carry_passed(conn))
-		return NULL;
-	if (need > left - HDR)
-		need = (left - HDR) & ~7u;
-	/* Held until the packet is committed or dropped. */
-	dofi_lock(&pair->lock);
-	/* Messages that this packet may reply to are complete before it. */
-	if (pair_others_owe(pair, conn) && pair->state == PAIR_UP &&
-	    pair_open_space(pair, HDR, false))
-		pair_put_credits(pair);
-	at = pair->state == PAIR_UP ? pair_open_space(pair, HDR + pair_padded(need), false) : NULL;
-	if (!at) {
-		pair_starve(conn);
-		dofi_unlock(&pair->lock);
-		return NULL;
-	}
-	*space = need;
-	return (struct msgep_frame *)(void *)at;
+	if (f->kind == MSGEP_MSG)
+		f->key = conn->ep->rx_tail;
+	else if (f->kind == MSGEP_ACK)
+		f->total = conn->ep->rx_tail;
 }
 
 /* The numbers of a packet in the order of packets. */
@@ -495,14 +134,14 @@ void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 {
 	struct pair_conn *conn = ep->w.pair;
 	struct pair *pair = conn->pair;
-	uint32_t size = HDR + pair_padded(f->len);
+	uint32_t size = PAIR_HDR + pair_padded(f->len);
 	bool unsolicited = f->flags & MSGEP_UNSOLICITED;
 	enum pair_need need;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	/* Prevents disclosing earlier contents of the buffer. */
 	if (f->len % 8)
-		memset((uint8_t *)(f + 1) + f->len, 0, size - HDR - f->len);
+		memset((uint8_t *)(f + 1) + f->len, 0, size - PAIR_HDR - f->len);
 	if (channel == MSGEP_REQ)
 		pair_note_request(conn, f, size);
 	pair_put_receives(conn, f);
@@ -545,106 +184,5 @@ void pair_unreserve(struct msgep_ep *ep)
 		ep->w.pair->reserved_carry = false;
 		return;
 	}
-	dofi_unlock(&pair->lock);
-}
-
-bool pair_put_packets(struct pair_conn *conn, const uint8_t *packets, uint32_t len)
-{
-	struct pair *pair = conn->pair;
-	uint8_t *at, *end;
-
-	DOFI_ASSERT_LOCKED(&conn->ep->lock);
-	dofi_lock(&pair->lock);
-	at = pair->state == PAIR_UP ? pair_open_space(pair, len, true) : NULL;
-	if (at) {
-		memcpy(at, packets, len);
-		pair->open->len += len;
-		for (end = at + len; at != end;) {
-			struct msgep_frame *f = (void *)at;
-
-			pair_put_counts(conn, f);
-			at += HDR + pair_padded(le32toh(f->len));
-		}
-		pair_raise(pair, PAIR_URGENT);
-	} else {
-		pair_starve(conn);
-	}
-	dofi_unlock(&pair->lock);
-	return at;
-}
-
-bool pair_send_control(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t value,
-		       uint64_t total, const void *data, size_t len)
-{
-	struct msgep_frame f = { .mark = htole64(mark),
-				 .len = htole32((uint32_t)len),
-				 .total = htole64(total),
-				 .value = htole64(value),
-				 .kind = kind };
-	uint32_t size = HDR + pair_padded((uint32_t)len);
-	uint8_t *at;
-
-	dofi_lock(&pair->lock);
-	at = pair->state == PAIR_UP ? pair_open_space(pair, size, true) : NULL;
-	if (at) {
-		memset(at + size - 8, 0, 8);
-		memcpy(at, &f, sizeof(f));
-		if (len)
-			memcpy(at + sizeof(f), data, len);
-		pair->open->len += size;
-		pair_raise(pair, PAIR_URGENT);
-	}
-	dofi_unlock(&pair->lock);
-	return at;
-}
-
-void pair_control(struct pair_conn *conn, uint8_t kind, uint64_t value, uint64_t total)
-{
-	struct pair *pair = conn->pair;
-
-	if (!pair_send_control(pair, kind, pair_mark(conn->peer_index, conn->peer_generation),
-			       value, total, NULL, 0))
-		return;
-	dofi_lock(&pair->lock);
-	pair_flush(pair, PAIR_URGENT);
-	dofi_unlock(&pair->lock);
-}
-
-void pair_owe(struct pair_conn *conn)
-{
-	struct pair *pair = conn->pair;
-	bool awaited, urgent;
-
-	DOFI_ASSERT_LOCKED(&conn->ep->lock);
-	atomic_store_explicit(&conn->receives, conn->ep->rx_tail, memory_order_relaxed);
-	dofi_lock(&pair->lock);
-	awaited = (int32_t)(atomic_load(&conn->awaited) - conn->taken_reported) > 0;
-	/* Half a window is owed: the peer may be waiting for it. */
-	urgent = atomic_load(&conn->taken) - conn->taken_reported >= PAIR_PACKETS / 2;
-	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
-		urgent |= atomic_load(&conn->consumed[ch]) - atomic_load(&conn->reported[ch]) >=
-			  PAIR_WINDOW / 2;
-	if (awaited || urgent) {
-		if (dofi_list_empty(&conn->owe))
-			dofi_list_append(&pair->owing, &conn->owe);
-		pair_raise(pair, urgent ? PAIR_URGENT : PAIR_LAZY);
-		if (!conn->dispatching)
-			pair_leave_work(pair->net);
-	}
-	dofi_unlock(&pair->lock);
-}
-
-void pair_sent(struct pair_buf *buf)
-{
-	struct pair *pair = buf->pair;
-
-	DOFI_ASSERT_LOCKED(&pair->net->lock);
-	dofi_lock(&pair->lock);
-	DOFI_ASSERT(pair->in_flight, "pair %p: a buffer completes twice", (void *)pair);
-	pair->in_flight--;
-	pair_buf_reuse(pair, buf);
-	if (pair->waiting)
-		pair_send_waiting(pair);
-	pair_feed(pair);
 	dofi_unlock(&pair->lock);
 }

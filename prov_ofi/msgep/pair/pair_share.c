@@ -24,8 +24,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "msgep/pair/pair.h"
-#include "msgep/object/proto.h"
+#include "msgep/pair/pair_int.h"
 
 static bool share_has_place(const struct pair_net *net)
 {

@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "msgep/cm/cm.h"
-#include "msgep/pair/pair.h"
+#include "msgep/pair/pair_int.h"
 #include "msgep/tcp_socks.h"
 
 /* A libfabric request is one segment: its first bytes arrive with all others. */
