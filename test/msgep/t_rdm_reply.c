@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests that acknowledgements travel with the consumer's reply, where it replies. The consumer is
- * at the right side. */
+/* Tests that acknowledgements travel with the consumer's reply, where it replies, and that a reply
+ * does not wait for a poll. The consumer is at the right side. */
+#include "base/clock.h"
 #include "rdm_rig.h"
 
 static const struct mode mode = { "rxm", false, false };
@@ -182,5 +183,38 @@ TEST(rdm_reply, is_not_awaited_by_a_query)
 	idle(1);
 	ASSERT_EQ(conn->arrived_requested, p.b.sent[MSGEP_REQ]);
 	ASSERT(is_acknowledged());
+	close_pair();
+}
+
+/* Most polls within RDM_FRESH_NS of an arrival read nothing; not all, because this thread may lose
+ * its processor in between. */
+TEST(rdm_reply, is_not_preceded_by_a_poll_that_reads)
+{
+	struct msgep_cq_direct direct = { .cq = &p.b.cq };
+	unsigned int polls = 0, fresh = 0, others = 0;
+	struct rdm_conn *conn;
+	struct rdm_net *net;
+
+	open_pair();
+	net = rdm_net_of(&right.domain);
+	conn = p.b.ep.w.conn;
+	for (uint32_t n = conn->arrived + 1; polls < 100; n++, polls++) {
+		ASSERT(rig_send(&p.a, MSGEP_REQ));
+		atomic_store(&net->received_at, dofi_now());
+		msgep_transport_rdm.progress(&right.domain, &direct);
+		fresh += conn->arrived != n;
+		/* The next one does, and so does any of another thread. */
+		for (; conn->arrived != n; others += polls % 2) {
+			if (polls % 2)
+				atomic_store(&net->received_at, dofi_now());
+			msgep_transport_rdm.progress(&right.domain, polls % 2 ? NULL : &direct);
+		}
+		ASSERT(rig_recv(&p.b, MSGEP_REQ));
+		rig_flush(&p.b);
+		PUMP_UNTIL(&left, &right, p.a.ep.w.conn->confirmed == p.a.sent[MSGEP_REQ], 5000000);
+	}
+	dt_note("%u of %u, %u", fresh, polls, others);
+	ASSERT(fresh > polls / 2);
+	ASSERT(others < 100 * polls);
 	close_pair();
 }

@@ -130,6 +130,9 @@
 #define RDM_CONFIRM_MS 1000
 /* Longest tick for providers without a descriptor, and while packets wait to be sent. */
 #define RDM_TICK_MS 1
+/* A consumer's poll within this time of one that has received packets reads none: less than a
+ * network message takes. */
+#define RDM_FRESH_NS 5000
 /* Shortest tick. */
 #define RDM_TICK_US 20
 
@@ -316,8 +319,11 @@ struct rdm_net {
 	bool fd_may_miss;        /* the queue's descriptor may miss an arrival */
 	int timer_fd;
 	uint64_t timer_due; /* 0: not armed */
-	bool found_any;     /* the last poll found something; see rdm_may_sleep */
-	uint64_t found_at;  /* time of the last poll that did; only without a
+	bool received;      /* the current poll has received packets */
+	/* Time of the last poll that did; 0: a poll of the consumer has followed. */
+	_Atomic uint64_t received_at;
+	bool found_any;    /* the last poll found something; see rdm_may_sleep */
+	uint64_t found_at; /* time of the last poll that did; only without a
 			     * descriptor */
 
 	struct rdm_slab *slabs;

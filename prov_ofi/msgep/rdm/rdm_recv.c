@@ -353,6 +353,7 @@ static void rdm_completed(void *arg, const struct fi_cq_msg_entry *entry)
 		rdm_sent(net, packet, 0);
 		return;
 	}
+	net->received = true;
 	packet->len = entry->len <= (packet->large ? net->large.size : net->packet_size)
 			      ? (uint32_t)entry->len
 			      : 0;
@@ -402,6 +403,9 @@ unsigned int rdm_poll(struct rdm_net *net)
 	net->found_any = got;
 	if (got && net->inner.cq_fd < 0)
 		net->found_at = dofi_now();
+	if (net->received)
+		atomic_store_explicit(&net->received_at, dofi_now(), memory_order_relaxed);
+	net->received = false;
 	if (net->constrained.on)
 		rdm_constrained_deliver(net);
 	rdm_post(net);
@@ -421,15 +425,30 @@ unsigned int rdm_poll(struct rdm_net *net)
 	return got + net->constrained.count;
 }
 
+/* True for the next poll of a consumer after one that has received packets. A program usually
+ * empties its queue before it replies: its reply does not wait for a system call that usually finds
+ * nothing. */
+static bool rdm_is_fresh(struct rdm_net *net)
+{
+	uint64_t at = atomic_load_explicit(&net->received_at, memory_order_relaxed);
+
+	if (!at)
+		return false;
+	atomic_store_explicit(&net->received_at, 0, memory_order_relaxed);
+	return dofi_now() - at < RDM_FRESH_NS;
+}
+
 /* A thread that finds the lock taken leaves the poll to its holder, which wakes the threads for
  * which something has arrived. */
 void rdm_progress(struct msgep_domain *domain, struct msgep_cq_direct *direct)
 {
-	DOFI_NO_CANCEL();
+	struct rdm_net *net = rdm_net_of(domain);
 
-	(void)direct;
+	if (direct && rdm_is_fresh(net))
+		return;
+	DOFI_NO_CANCEL();
 	if (!dofi_trylock(&domain->transport_lock))
 		return;
-	rdm_poll(rdm_net_of(domain));
+	rdm_poll(net);
 	dofi_unlock(&domain->transport_lock);
 }
