@@ -106,6 +106,13 @@ static DAT_RETURN mr_resolve(struct dofi_ia *ia, const struct dofi_lmr_request *
 	return DAT_SUCCESS;
 }
 
+/* True if the error means that no more can be registered. The program may access the memory as
+ * requested (mr_resolve), so a refusal is that of a process that may lock no memory at all. */
+static bool mr_is_limit(int ret)
+{
+	return ret == -FI_ENOMEM || ret == -EOVERFLOW || ret == -EAGAIN || ret == -EPERM;
+}
+
 static DAT_RETURN mr_open_region(struct dofi_ia *ia, struct dofi_lmr *lmr)
 {
 	struct dofi_region *r = dofi_region_insert(&ia->lmrs, &lmr->context);
@@ -118,7 +125,7 @@ static DAT_RETURN mr_open_region(struct dofi_ia *ia, struct dofi_lmr *lmr)
 	if (ret) {
 		dofi_diag_memory(&ia->fab, lmr->length, ret);
 		dofi_region_remove(&ia->lmrs, r, lmr->context);
-		return ret == -FI_ENOMEM || ret == -EOVERFLOW
+		return mr_is_limit(ret)
 			       ? DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION)
 			       : dofi_ret(ret);
 	}

@@ -2,6 +2,10 @@
 /* Registering memory: kinds, rights, lengths, what is reported, what is refused. */
 #include "rig.h"
 
+#include <linux/capability.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
 static DAT_RETURN reg(struct node *n, DAT_MEM_TYPE type, void *mem, DAT_VLEN len, int priv,
 		      struct buf *b)
 {
@@ -663,5 +667,53 @@ TEST(lmr, shared_virtual_without_an_identity_is_ARG3)
 	mem = map_shared(4096);
 	BAD_ARG(reg_shared(&n, mem, 4096, NULL, &b), 3);
 	ASSERT_EQ(munmap(mem, 4096), 0);
+	node_close(&n);
+}
+
+/* Without this capability the limit of locked memory applies to root, too. */
+static void drop_ipc_lock(void)
+{
+	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	ASSERT_EQ(syscall(SYS_capget, &header, data), 0);
+	data[0].effective &= ~(1u << CAP_IPC_LOCK);
+	ASSERT_EQ(syscall(SYS_capset, &header, data), 0);
+}
+
+/* The kernel refuses a device's memory with another error if no memory may be locked. Other fabrics
+ * lock none. */
+TEST(lmr, beyond_the_limit_of_locked_memory_is_MEMORY_REGION)
+{
+	static const rlim_t limits[] = { 0, 16384 };
+	const size_t len = 65536;
+	struct rlimit limit;
+	struct node n;
+	struct buf b;
+	char *mem;
+
+	if (fabric_is("rxm-verbs"))
+		dt_skip("the library of the endpoints registers memory of its own");
+	node_open(&n);
+	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT(mem != MAP_FAILED);
+	drop_ipc_lock();
+	ASSERT_EQ(getrlimit(RLIMIT_MEMLOCK, &limit), 0);
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+		limit.rlim_cur = limits[i];
+		ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+		if (!fabric_is("verbs") && !fabric_is("iwarp")) {
+			OK(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, len, PRIV_ALL, &b));
+			OK(dat_lmr_free(b.lmr));
+			continue;
+		}
+		ASSERT_RET(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, len, PRIV_ALL, &b),
+			   DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
+	}
+	limit.rlim_cur = 2 * len;
+	ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+	OK(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, len, PRIV_ALL, &b));
+	OK(dat_lmr_free(b.lmr));
+	ASSERT_EQ(munmap(mem, len), 0);
 	node_close(&n);
 }
