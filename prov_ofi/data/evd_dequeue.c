@@ -286,16 +286,19 @@ static __attribute__((noinline)) DAT_RETURN evd_read_cq_timed(struct dofi_evd *e
 	return evd_read_cq(evd, event);
 }
 
-/* Takes an event in the cases in which dofi_evd_dequeue does not read the CQ itself. */
+/* Takes an event in the cases in which dofi_evd_dequeue does not read the CQ itself. `locked`: the
+ * caller has found the handle and `event` valid and has locked the EVD. Another thread may free it
+ * meanwhile, which then waits for the lock. */
 static __attribute__((noinline)) DAT_RETURN evd_dequeue_other(struct dofi_evd *evd,
 							      DAT_EVENT *event, bool locked)
 {
-	if (!dofi_obj_is_live(evd, DAT_HANDLE_TYPE_EVD))
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-	if (!event)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (!locked)
+	if (!locked) {
+		if (!dofi_obj_is_live(evd, DAT_HANDLE_TYPE_EVD))
+			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+		if (!event)
+			return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 		dofi_lock(&evd->lock);
+	}
 	if (evd_has_cq_only(evd))
 		return evd_read_cq_timed(evd, event);
 	return evd_leave(evd, evd_take_event(evd, event));

@@ -401,6 +401,44 @@ TEST(threads, evd_is_freed_while_another_posts_events)
 	node_close(&n);
 }
 
+static void dequeue_until_it_is_freed(void *arg)
+{
+	_Atomic(DAT_EVD_HANDLE) *shared = arg;
+	DAT_EVD_HANDLE evd;
+	DAT_RETURN ret;
+	DAT_EVENT ev;
+
+	while ((evd = atomic_load(shared))) {
+		ret = dat_evd_dequeue(evd, &ev);
+		ASSERT(ret == DAT_QUEUE_EMPTY || DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE);
+	}
+}
+
+/* It is freed at any point of the other's calls: none of them keeps the EVD's lock. */
+TEST_LIMIT(threads, evd_is_freed_while_another_dequeues, 60)
+{
+	_Atomic(DAT_EVD_HANDLE) shared;
+	struct dt_thread t;
+	DAT_EVD_HANDLE evd;
+	struct node n;
+
+	node_open(&n);
+	evd = evd_make(&n, 8, DAT_EVD_SOFTWARE_FLAG);
+	atomic_store(&shared, evd);
+	dt_thread_start(&t, dequeue_until_it_is_freed, &shared);
+	for (int i = 0; i < 20000; i++) {
+		DAT_EVD_HANDLE next = evd_make(&n, 8, DAT_EVD_SOFTWARE_FLAG);
+
+		OK(dat_evd_free(evd));
+		evd = next;
+		atomic_store(&shared, evd);
+	}
+	atomic_store(&shared, NULL);
+	dt_thread_join(&t);
+	OK(dat_evd_free(evd));
+	node_close(&n);
+}
+
 struct assigned {
 	DAT_EVD_HANDLE evd;
 	DAT_CNO_HANDLE cno;
