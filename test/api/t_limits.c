@@ -67,7 +67,7 @@ static DAT_RETURN ep_create(struct node *n, DAT_HANDLE *out)
 			     out);
 }
 
-TEST(limits, max_eps)
+TEST_LIMIT(limits, max_eps, 60)
 {
 	static const struct kind eps = { ep_create, dat_ep_free, DAT_RESOURCE_TEP };
 	struct node n;
@@ -93,8 +93,8 @@ TEST(limits, max_srqs)
 	static const struct kind srqs = { srq_create, dat_srq_free, DAT_RESOURCE_SRQ };
 	struct node n;
 
-#ifdef __SANITIZE_ADDRESS__
-	dt_skip("AddressSanitizer needs more mappings than the kernel allows a process");
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	dt_skip("the sanitizers need more mappings or memory than a process can have");
 #endif
 	node_open(&n);
 	limit_holds(&n, &srqs, n.attr.max_srqs, 0);
