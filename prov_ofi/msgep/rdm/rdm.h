@@ -280,7 +280,6 @@ struct rdm_conn {
 	struct msgep_reply reply; /* which acknowledgements may wait for */
 	struct dofi_list owe;     /* in net->owing: a credit packet may be due */
 	struct rdm_packet *done;  /* ep->lock: released, not returned */
-	bool touched;
 	struct dofi_list touch, gap;
 	uint64_t gap_since;
 	uint32_t gap_at[MSGEP_CHANNELS];
