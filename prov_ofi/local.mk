@@ -107,12 +107,14 @@ dofi_common_sources = \
 	prov_ofi/msgep/peer_memory.h \
 	prov_ofi/msgep/rdm/rdm.c prov_ofi/msgep/rdm/rdm.h \
 	prov_ofi/msgep/rdm/rdm_constrained.c \
+	prov_ofi/msgep/rdm/rdm_end.c \
 	prov_ofi/msgep/rdm/rdm_large.c \
 	prov_ofi/msgep/rdm/rdm_open.c \
 	prov_ofi/msgep/rdm/rdm_packets.c \
 	prov_ofi/msgep/rdm/rdm_peers.c \
 	prov_ofi/msgep/rdm/rdm_probe.c \
 	prov_ofi/msgep/rdm/rdm_recv.c \
+	prov_ofi/msgep/rdm/rdm_timer.c \
 	prov_ofi/msgep/reply.h \
 	prov_ofi/msgep/shm/shm.c \
 	prov_ofi/msgep/shm/shm_life.c \

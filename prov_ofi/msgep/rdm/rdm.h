@@ -387,11 +387,21 @@ static inline bool rdm_has_credit(struct rdm_conn *conn, int ch)
 	return atomic_load(&conn->sent[ch]) - atomic_load(&conn->granted[ch]) < conn->peer_window;
 }
 
-/* rdm.c: the connection cannot continue; what has arrived is still processed. Caller holds
+/* The threads of the connection are woken at the end of the poll. Caller holds transport_lock. */
+static inline void rdm_touch_conn(struct rdm_conn *conn)
+{
+	if (dofi_list_empty(&conn->touch))
+		dofi_list_append(&conn->net->touched, &conn->touch);
+}
+
+/* rdm_end.c: the connection cannot continue; what has arrived is still processed. Caller holds
  * transport_lock. */
 void rdm_break(struct rdm_conn *conn, int err);
 /* The same after a protocol violation: no input from the peer is processed any more. */
 void rdm_violate(struct rdm_conn *conn);
+
+/* rdm_timer.c. Arms the timer for the next time to poll. Caller holds transport_lock. */
+void rdm_set_timer(struct rdm_net *net);
 
 /* rdm_open.c */
 int rdm_find_inner(const struct dofi_fab *fab, struct fi_info **info);
@@ -400,8 +410,6 @@ int rdm_open(struct msgep_domain *domain);
 void rdm_close(struct msgep_domain *domain);
 int rdm_wait_fds(struct msgep_domain *domain, int fd[MSGEP_WAIT_FDS]);
 bool rdm_may_sleep(struct msgep_domain *domain, bool used);
-/* Arms the timer for the next time to poll. Caller holds transport_lock. */
-void rdm_set_timer(struct rdm_net *net);
 
 /* rdm_peers.c. Caller holds transport_lock. */
 int rdm_peer_get(struct rdm_net *net, const uint8_t *name, size_t len, struct rdm_peer **peer);
@@ -507,7 +515,6 @@ static inline uint32_t rdm_delivered(const struct rdm_conn *conn)
 {
 	return conn->keep_order && conn->ep ? conn->returned[MSGEP_REQ] : conn->arrived;
 }
-void rdm_touch_conn(struct rdm_conn *conn);
 
 /* rdm_constrained.c */
 bool rdm_constrained_requested(const struct dofi_fab *fab);

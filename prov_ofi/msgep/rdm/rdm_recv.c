@@ -25,12 +25,6 @@ static void rdm_drop_packet(struct rdm_net *net, struct rdm_packet *packet, cons
 	rdm_packet_return(net, packet);
 }
 
-void rdm_touch_conn(struct rdm_conn *conn)
-{
-	if (dofi_list_empty(&conn->touch))
-		dofi_list_append(&conn->net->touched, &conn->touch);
-}
-
 static void rdm_wake_touched(struct rdm_net *net)
 {
 	struct dofi_list *pos, *tmp;
