@@ -384,6 +384,9 @@ static void run_establishing(const struct play *play)
 	struct side *last = &s.lane[LANES - 1], *first = &s.lane[0];
 	uint32_t number = 0;
 
+#if defined(__SANITIZE_THREAD__)
+	dt_skip("threads that read the clock hold locks of which this case knows no order");
+#endif
 	dt_peer_start(&peer, receive_while_establishing, play);
 	sender_open(&s, &peer);
 	memcpy(last->buf.mem, &number, sizeof(number));
