@@ -350,7 +350,16 @@ static inline void pair_process(struct pair_conn *conn)
 }
 
 /* Applies a count reported by the peer; false: it exceeds what was sent. */
-bool pair_advance(_Atomic uint32_t *known, uint32_t count, uint32_t sent);
+static inline bool pair_advance(_Atomic uint32_t *known, uint32_t count, uint32_t sent)
+{
+	uint32_t before = atomic_load_explicit(known, memory_order_relaxed);
+
+	if (count - before > sent - before)
+		return false;
+	atomic_store_explicit(known, count, memory_order_release);
+	return true;
+}
+
 const struct msgep_frame *pair_peek(struct msgep_ep *ep, int channel, const void **payload);
 void pair_release(struct msgep_ep *ep, int channel);
 void pair_queues_free(struct pair_conn *conn);

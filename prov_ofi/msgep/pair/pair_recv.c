@@ -41,16 +41,6 @@ const struct msgep_frame *pair_peek(struct msgep_ep *ep, int channel, const void
 	return f;
 }
 
-bool pair_advance(_Atomic uint32_t *known, uint32_t count, uint32_t sent)
-{
-	uint32_t before = atomic_load_explicit(known, memory_order_relaxed);
-
-	if (count - before > sent - before)
-		return false;
-	atomic_store_explicit(known, count, memory_order_release);
-	return true;
-}
-
 /* Applies a count of the peer, given its lowest bits; false: see pair_advance. */
 ALWAYS_INLINE bool pair_advance_low(_Atomic uint32_t *known, uint32_t low, uint32_t bits,
 				    uint32_t unit, uint32_t sent)
