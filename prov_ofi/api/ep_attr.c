@@ -248,7 +248,9 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DA
 	ia = ep->obj.ia;
 	pthread_mutex_lock(&ia->cm_lock);
 	dofi_lock(&ep->lock);
-	if (!ep_attr_state_allows(ep, mask))
+	if (!dofi_ep_live(ep))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	else if (!ep_attr_state_allows(ep, mask))
 		ret = dofi_ret_ep_state(ep->state);
 	else if (!ep_attr_plan(ep, mask, param, &c))
 		ret = DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);

@@ -171,7 +171,9 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	ia = ep->obj.ia;
 	pthread_mutex_lock(&ia->cm_lock);
-	if (ep->state == DAT_EP_STATE_DISCONNECTED) {
+	if (!dofi_ep_live(ep)) {
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	} else if (ep->state == DAT_EP_STATE_DISCONNECTED) {
 		/* Operations were flushed when the state was entered, or when they were posted. */
 		dofi_dto_forget(ep);
 		dofi_lock(&ep->lock);

@@ -395,7 +395,9 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_H
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	pthread_mutex_lock(&ia->cm_lock);
-	if (ep && ep->ud)
+	if (ep && !dofi_ep_live(ep))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	else if (ep && ep->ud)
 		ret = DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	else if (ep && ep->state != DAT_EP_STATE_UNCONNECTED)
 		ret = dofi_ret_ep_state(ep->state);
