@@ -105,7 +105,9 @@ int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **
 		goto no_enable;
 	conn->ia = ia;
 	conn->ep = ep;
+	dofi_lock(&ep->lock);
 	ep->qos = dofi_qos_of_tclass(info->tx_attr->tclass);
+	dofi_unlock(&ep->lock);
 	dofi_list_append(&ia->conns, &conn->link);
 	*out = conn;
 	return 0;

@@ -284,8 +284,9 @@ ALWAYS_INLINE DAT_RETURN dto_fill(struct dofi_ep *ep, struct dofi_dto *dto, cons
 ALWAYS_INLINE void dto_submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 			      enum dofi_dto_kind kind, DAT_COMPLETION_FLAGS flags, uint32_t pos)
 {
-	if (kind == DOFI_BIND || q->sent != pos || dofi_queue_holds(q, pos) >= q->depth ||
-	    !dofi_dto_may_submit(ep, q) ||
+	/* A connection that is being opened sets the depth without ep->lock. */
+	if (kind == DOFI_BIND || q->sent != pos || !dofi_dto_may_submit(ep, q) ||
+	    dofi_queue_holds(q, pos) >= q->depth ||
 	    (kind != DOFI_RECV && dofi_dto_fenced(ep, kind, flags))) {
 		dofi_dto_submit_queue(ep, q);
 		return;

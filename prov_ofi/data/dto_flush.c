@@ -106,8 +106,11 @@ static void dto_forget_queue(struct dofi_ep *ep, struct dofi_queue *q, struct do
 	q->waiting = false;
 }
 
+/* Other threads may post meanwhile. */
 void dofi_dto_forget(struct dofi_ep *ep)
 {
+	dofi_lock(&ep->lock);
 	dto_with_queue(ep, &ep->rq, dto_forget_queue);
 	dto_with_queue(ep, &ep->sq, dto_forget_queue);
+	dofi_unlock(&ep->lock);
 }

@@ -46,10 +46,15 @@ static bool watermark_connected(const struct dofi_ep *ep)
 
 static DAT_RETURN watermark_is_valid(const struct dofi_ep *ep, DAT_COUNT soft, DAT_COUNT hard)
 {
-	DAT_COUNT most = ep->srq ? ep->srq->max_dtos : ep->attr.max_recv_dtos;
+	DAT_COUNT most = ep->attr.max_recv_dtos;
 
 	if (!ep->recv_evd)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (ep->srq) {
+		dofi_lock(&ep->srq->lock); /* it may be resized */
+		most = ep->srq->max_dtos;
+		dofi_unlock(&ep->srq->lock);
+	}
 	if (soft < -1 || soft > most)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (hard < -1 || hard > most)

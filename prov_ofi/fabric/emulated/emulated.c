@@ -110,8 +110,9 @@ static int emulated_authorize(struct dofi_ep *ep, struct fi_info *info)
 static int emulated_prepare_ep(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info)
 {
 	(void)conn;
-	/* The endpoint has exactly the requested queue lengths. */
-	info->rx_attr->size = (size_t)ep->attr.max_recv_dtos;
+	/* The endpoint has exactly the requested queue lengths. With a shared context max_recv_dtos
+	 * is a watermark, which may be set at any time. */
+	info->rx_attr->size = ep->srq ? DOFI_MAX_SRQ_DTOS : (size_t)ep->attr.max_recv_dtos;
 	/* What it takes out of a shared context completes by the endpoint's flags. */
 	if (ep->srq)
 		info->rx_attr->op_flags |= FI_COMPLETION;
