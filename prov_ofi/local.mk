@@ -108,12 +108,15 @@ dofi_common_sources = \
 	prov_ofi/msgep/rdm/rdm.c prov_ofi/msgep/rdm/rdm.h \
 	prov_ofi/msgep/rdm/rdm_constrained.c \
 	prov_ofi/msgep/rdm/rdm_end.c \
+	prov_ofi/msgep/rdm/rdm_gap.c prov_ofi/msgep/rdm/rdm_int.h \
 	prov_ofi/msgep/rdm/rdm_large.c \
 	prov_ofi/msgep/rdm/rdm_open.c \
+	prov_ofi/msgep/rdm/rdm_owed.c \
 	prov_ofi/msgep/rdm/rdm_packets.c \
 	prov_ofi/msgep/rdm/rdm_peers.c \
 	prov_ofi/msgep/rdm/rdm_probe.c \
 	prov_ofi/msgep/rdm/rdm_recv.c \
+	prov_ofi/msgep/rdm/rdm_send.c \
 	prov_ofi/msgep/rdm/rdm_timer.c \
 	prov_ofi/msgep/reply.h \
 	prov_ofi/msgep/shm/shm.c \

@@ -7,7 +7,7 @@
 #define WIRE_FAB_RIG_H
 
 #include "../lib/harness.h"
-#include "msgep/rdm/rdm.h"
+#include "msgep/rdm/rdm_int.h"
 
 struct mode {
 	const char *name;

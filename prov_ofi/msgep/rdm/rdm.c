@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/be_bytes.h"
-#include "msgep/rdm/rdm.h"
+#include "msgep/rdm/rdm_int.h"
 
 /* Smallest number of ordinary packets that a large packet replaces. */
 #define BULK_FROM 4

@@ -22,7 +22,7 @@
 
 #include "base/log.h"
 #include "base/env.h"
-#include "msgep/rdm/rdm.h"
+#include "msgep/rdm/rdm_int.h"
 
 #define VARIABLE "DAPL_OFI_TEST_CONSTRAIN"
 #define ROW "constrained"
@@ -76,33 +76,32 @@ static uint32_t constrained_random(struct rdm_constrained *shake, uint32_t n)
 	return (uint32_t)(shake->state >> 32) % n;
 }
 
-static void constrained_release(struct rdm_net *net, uint32_t i)
+static struct rdm_packet *constrained_take(struct rdm_constrained *shake, uint32_t i)
 {
-	struct rdm_constrained *shake = &net->constrained;
 	struct rdm_packet *packet = shake->packet[i];
 
 	shake->count--;
 	shake->packet[i] = shake->packet[shake->count];
 	shake->age[i] = shake->age[shake->count];
-	rdm_packet_arrived(net, packet);
+	return packet;
 }
 
-void rdm_constrained_hold(struct rdm_net *net, struct rdm_packet *packet)
+struct rdm_packet *rdm_constrained_hold(struct rdm_net *net, struct rdm_packet *packet)
 {
 	struct rdm_constrained *shake = &net->constrained;
+	struct rdm_packet *out = NULL;
 
 	if (shake->count == RDM_CONSTRAINED_MAX)
-		constrained_release(net, constrained_random(shake, shake->count));
+		out = constrained_take(shake, constrained_random(shake, shake->count));
 	shake->packet[shake->count] = packet;
 	shake->age[shake->count++] = 0;
+	return out;
 }
 
-void rdm_constrained_deliver(struct rdm_net *net)
+void rdm_constrained_shuffle(struct rdm_net *net)
 {
 	struct rdm_constrained *shake = &net->constrained;
-	uint32_t i = 0;
 
-	/* shuffle, then most of them in that order */
 	for (uint32_t k = shake->count; k > 1; k--) {
 		uint32_t j = constrained_random(shake, k);
 		struct rdm_packet *packet = shake->packet[k - 1];
@@ -113,13 +112,19 @@ void rdm_constrained_deliver(struct rdm_net *net)
 		shake->packet[j] = packet;
 		shake->age[j] = age;
 	}
-	while (i < shake->count) {
-		if (shake->age[i] < AGE_MAX && !constrained_random(shake, 4)) {
-			shake->age[i++]++;
-			continue;
-		}
-		constrained_release(net, i);
+	shake->passed = 0;
+}
+
+struct rdm_packet *rdm_constrained_next(struct rdm_net *net)
+{
+	struct rdm_constrained *shake = &net->constrained;
+
+	while (shake->passed < shake->count) {
+		if (shake->age[shake->passed] >= AGE_MAX || constrained_random(shake, 4))
+			return constrained_take(shake, shake->passed);
+		shake->age[shake->passed++]++;
 	}
+	return NULL;
 }
 
 bool rdm_constrained_refuse(struct rdm_net *net)

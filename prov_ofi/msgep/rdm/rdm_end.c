@@ -2,7 +2,7 @@
 /* Breaks connections. */
 #include "base/error_text.h"
 #include "base/log.h"
-#include "msgep/rdm/rdm.h"
+#include "msgep/rdm/rdm_int.h"
 
 void rdm_break(struct rdm_conn *conn, int err)
 {

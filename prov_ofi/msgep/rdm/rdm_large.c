@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Credits for large packets, and the receives that these arrive in.
+/* Credits for large packets.
  *
  * There are few large packets: not enough for the windows of all connections together. Credits keep
  * connections from delaying each other: as many receives are posted as credits are granted, and one
@@ -19,12 +19,8 @@
 #include "base/error_text.h"
 #include "base/log.h"
 #include "base/param.h"
-#include "msgep/rdm/rdm.h"
+#include "msgep/rdm/rdm_int.h"
 
-/* Number allocated at a time. */
-#define LOT 4
-/* The header precedes a page boundary, where the payload begins. */
-#define PAGE 4096
 #define SHARE 4
 #define RECALL_MS 1
 
@@ -54,25 +50,6 @@ void rdm_large_init_conn(struct rdm_conn *conn)
 	dofi_list_init(&conn->large.unused_link);
 }
 
-static struct rdm_packet *large_pop(struct rdm_net *net)
-{
-	struct rdm_large *b = &net->large;
-	size_t bytes = b->size - RDM_PACKET_HDR + PAGE;
-	struct rdm_packet *packet;
-
-	if (!b->pool && b->packets < 2 * b->limit) {
-		if (rdm_add_slab(net, LOT, bytes, PAGE - RDM_PACKET_HDR, &b->pool))
-			return NULL;
-		for (packet = b->pool; packet; packet = packet->next)
-			packet->large = true;
-		b->packets += LOT;
-	}
-	packet = b->pool;
-	if (packet)
-		b->pool = packet->next;
-	return packet;
-}
-
 /* ---- what we send ---- */
 
 /* The peer, or other connections, wait for this report: the next poll sends it, unless a packet
@@ -97,7 +74,7 @@ struct rdm_packet *rdm_large_get(struct rdm_conn *conn)
 
 	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	if (large_unused(l) && b->sending < b->limit)
-		packet = large_pop(conn->net);
+		packet = rdm_large_pop(conn->net);
 	if (packet) {
 		packet->state = RDM_PACKET_RESERVED;
 		packet->conn = conn;
@@ -125,47 +102,6 @@ static void large_return_credits(struct rdm_conn *conn)
 
 /* ---- what we receive ---- */
 
-static bool large_post_one(struct rdm_net *net)
-{
-	struct rdm_large *b = &net->large;
-	struct rdm_packet *packet;
-	ssize_t ret;
-
-	if (b->posted + b->held >= b->limit || b->post_full)
-		return false;
-	packet = large_pop(net);
-	if (!packet)
-		return false;
-	ret = b->size > net->register_above ? rdm_register_fetched(net, packet, b->size, FI_RECV)
-					    : 0;
-	if (!ret)
-		ret = fi_trecv(net->ep, packet->hdr, b->size, packet->desc, FI_ADDR_UNSPEC,
-			       RDM_LARGE_TAG, 0, &packet->context);
-	if (ret) {
-		rdm_packet_free(net, packet);
-		b->post_full = true;
-		if (ret != -FI_EAGAIN)
-			dofi_log(DOFI_LOG_ERROR, "posting a receive for large packets: %s",
-				 dofi_error_text((int)-ret));
-		return false;
-	}
-	packet->state = RDM_PACKET_POSTED;
-	b->posted++;
-	return true;
-}
-
-void rdm_large_post(struct rdm_net *net)
-{
-	while (net->large.posted < net->large.promised && large_post_one(net))
-		;
-}
-
-/* Credits that the peer has, or that are in transit to it. */
-static uint16_t large_outstanding(const struct rdm_large_credits *l)
-{
-	return (uint16_t)(l->peer_granted - l->received - l->peer_returned);
-}
-
 static bool large_wants_credits(const struct rdm_conn *conn)
 {
 	const struct rdm_large_credits *l = &conn->large;
@@ -173,7 +109,7 @@ static bool large_wants_credits(const struct rdm_conn *conn)
 
 	return conn->ep && conn->has_peer_params && !conn->broken && !l->revoked &&
 	       large_later(l->peer_requested, l->peer_granted) &&
-	       large_outstanding(l) + (uint32_t)l->held < share;
+	       rdm_large_outstanding(l) + (uint32_t)l->held < share;
 }
 
 void rdm_large_update(struct rdm_conn *conn)
@@ -187,7 +123,7 @@ void rdm_large_update(struct rdm_conn *conn)
 static void large_list_unused(struct rdm_conn *conn)
 {
 	dofi_list_remove(&conn->large.unused_link);
-	if (large_outstanding(&conn->large))
+	if (rdm_large_outstanding(&conn->large))
 		dofi_list_append(&conn->net->large.unused, &conn->large.unused_link);
 	else
 		conn->large.revoked = conn->large.revoke_due = false;
@@ -198,7 +134,7 @@ static bool large_promise(struct rdm_net *net)
 {
 	struct rdm_large *b = &net->large;
 
-	if (b->posted <= b->promised && !large_post_one(net))
+	if (b->posted <= b->promised && !rdm_large_post_one(net))
 		return false;
 	b->promised++;
 	return true;
@@ -262,7 +198,7 @@ void rdm_large_grant(struct rdm_net *net)
 		}
 		if (large_wants_credits(conn)) {
 			rdm_large_update(conn);
-			if (!large_outstanding(&conn->large) && !conn->large.held)
+			if (!rdm_large_outstanding(&conn->large) && !conn->large.held)
 				large_revoke(net);
 			return;
 		}
@@ -276,7 +212,7 @@ bool rdm_large_received(struct rdm_conn *conn)
 	struct rdm_large *b = &conn->net->large;
 
 	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
-	if (!large_outstanding(l))
+	if (!rdm_large_outstanding(l))
 		return false;
 	l->received++;
 	l->held++;
@@ -308,18 +244,6 @@ void rdm_large_fill(struct rdm_conn *conn, struct rdm_hdr *hdr)
 		hdr->flags |= RDM_REVOKES;
 	l->peer_reported = l->peer_granted;
 	l->return_due = l->revoke_due = false;
-}
-
-/* The peer is informed of credits at once if it has none, unless they are few, or as long as there
- * are consumed packets whose counts will carry them. */
-bool rdm_large_due(const struct rdm_conn *conn)
-{
-	const struct rdm_large_credits *l = &conn->large;
-	uint16_t unreported = (uint16_t)(l->peer_granted - l->peer_reported);
-
-	return l->return_due || l->revoke_due ||
-	       (unreported && unreported == large_outstanding(l) &&
-		(!l->held || unreported > l->held));
 }
 
 /* Older counts than the known ones are ignored. */
@@ -391,9 +315,9 @@ void rdm_large_close(struct rdm_conn *conn, bool settled)
 	dofi_list_remove(&l->waiting_link);
 	dofi_list_remove(&l->unused_link);
 	if (settled) {
-		b->promised -= large_outstanding(l);
-	} else if (large_outstanding(l)) {
-		b->expiring[0] += large_outstanding(l);
+		b->promised -= rdm_large_outstanding(l);
+	} else if (rdm_large_outstanding(l)) {
+		b->expiring[0] += rdm_large_outstanding(l);
 		if (!b->expire_at)
 			b->expire_at = dofi_now() + DOFI_MS(RDM_LINGER_MS);
 	}

@@ -14,7 +14,7 @@
 #include "base/port_range.h"
 #include "fabric/fab_info.h"
 #include "fabric/fab_lib.h"
-#include "msgep/rdm/rdm.h"
+#include "msgep/rdm/rdm_int.h"
 #include "msgep/tcp_socks.h"
 #include "diag/diag.h"
 

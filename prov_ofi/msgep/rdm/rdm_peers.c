@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/log.h"
-#include "msgep/rdm/rdm.h"
+#include "msgep/rdm/rdm_int.h"
 
 /* Limit of the table of connections. */
 #define CONNS_MAX (1u << 20)

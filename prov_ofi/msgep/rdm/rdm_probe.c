@@ -6,7 +6,7 @@
  * after its own check.
  */
 #include "base/be_bytes.h"
-#include "msgep/rdm/rdm.h"
+#include "msgep/rdm/rdm_int.h"
 
 static void rdm_path_confirmed(struct rdm_conn *conn)
 {
@@ -31,21 +31,6 @@ void rdm_probe(struct msgep_ep *ep)
 bool rdm_path_ok(struct msgep_ep *ep)
 {
 	return ep->w.conn && atomic_load(&ep->w.conn->path_ok);
-}
-
-void rdm_probe_fill(struct rdm_conn *conn, struct rdm_hdr *hdr)
-{
-	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
-	if (conn->probing)
-		hdr->flags |= RDM_PROBES;
-	if (conn->probe_reply_due)
-		hdr->flags |= RDM_PROBE_REPLY;
-	conn->probing = conn->probe_reply_due = false;
-}
-
-bool rdm_probe_due(const struct rdm_conn *conn)
-{
-	return conn->probing || conn->probe_reply_due;
 }
 
 void rdm_probe_frame(struct rdm_conn *conn)

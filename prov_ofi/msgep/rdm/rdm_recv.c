@@ -12,9 +12,8 @@
 #include "base/clock.h"
 #include "base/error_text.h"
 #include "base/log.h"
-#include "msgep/rdm/rdm.h"
+#include "msgep/rdm/rdm_int.h"
 
-#define GAP_CHECK_MS 100
 /* Consecutive polls that found something while something was owed. */
 #define OWED_POLLS 16
 
@@ -135,75 +134,6 @@ static bool rdm_arrived_requested(struct rdm_conn *conn, uint32_t count)
 	return true;
 }
 
-/* The first missing packet before one that has arrived. */
-static bool rdm_is_missing(struct rdm_conn *conn, int ch, uint32_t *which)
-{
-	uint32_t seq = atomic_load(&conn->expected[ch]), i = 0;
-
-	while (i < conn->net->window && atomic_load(rdm_slot(conn, ch, seq + i)))
-		i++;
-	*which = seq + i;
-	while (++i < conn->net->window)
-		if (atomic_load(rdm_slot(conn, ch, seq + i)))
-			return true;
-	return false;
-}
-
-uint32_t rdm_first_missing(struct rdm_conn *conn, int ch)
-{
-	uint32_t which;
-
-	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
-	rdm_is_missing(conn, ch, &which);
-	return which;
-}
-
-static void rdm_record_gap(struct rdm_conn *conn, uint64_t now)
-{
-	if (!dofi_list_empty(&conn->gap))
-		return;
-	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
-		rdm_is_missing(conn, ch, &conn->gap_at[ch]);
-	conn->gap_since = now;
-	dofi_list_append(&conn->net->gaps, &conn->gap);
-}
-
-static void rdm_check_gap(struct rdm_conn *conn, uint64_t now)
-{
-	bool any = false, same = false;
-	uint32_t which, limit;
-
-	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
-		if (!rdm_is_missing(conn, ch, &which))
-			continue;
-		any = true;
-		same |= which == conn->gap_at[ch];
-	}
-	limit = rdm_large_missing(conn) ? RDM_LARGE_GAP_MS : RDM_GAP_MS;
-	if (same && now < conn->gap_since + DOFI_MS(limit))
-		return;
-	dofi_list_remove(&conn->gap);
-	if (same)
-		rdm_break(conn, FI_ETIMEDOUT);
-	else if (any)
-		rdm_record_gap(conn, now);
-}
-
-static void rdm_check_gaps(struct rdm_net *net)
-{
-	struct dofi_list *pos, *tmp;
-	uint64_t now;
-
-	if (dofi_list_empty(&net->gaps))
-		return;
-	now = dofi_now();
-	if (now < net->gap_check)
-		return;
-	net->gap_check = now + DOFI_MS(GAP_CHECK_MS);
-	dofi_list_each_safe(pos, tmp, &net->gaps)
-		rdm_check_gap(dofi_container(pos, struct rdm_conn, gap), now);
-}
-
 static void rdm_violated(struct rdm_net *net, struct rdm_conn *conn, struct rdm_packet *packet,
 			 const char *why)
 {
@@ -295,7 +225,7 @@ static bool rdm_flags_ok(const struct rdm_hdr *hdr)
 	return !(hdr->flags & ~known);
 }
 
-void rdm_packet_arrived(struct rdm_net *net, struct rdm_packet *packet)
+static void rdm_packet_arrived(struct rdm_net *net, struct rdm_packet *packet)
 {
 	const struct rdm_hdr *hdr = packet->hdr;
 	struct rdm_conn *conn;
@@ -352,8 +282,8 @@ static void rdm_completed(void *arg, const struct fi_cq_msg_entry *entry)
 			      ? (uint32_t)entry->len
 			      : 0;
 	if (net->constrained.on)
-		rdm_constrained_hold(net, packet);
-	else
+		packet = rdm_constrained_hold(net, packet);
+	if (packet)
 		rdm_packet_arrived(net, packet);
 }
 
@@ -386,6 +316,16 @@ static void rdm_poll_owed(struct rdm_net *net, bool got)
 	}
 }
 
+/* What the constrained mode has delayed for long enough. */
+static void rdm_deliver_held(struct rdm_net *net)
+{
+	struct rdm_packet *packet;
+
+	rdm_constrained_shuffle(net);
+	while ((packet = rdm_constrained_next(net)))
+		rdm_packet_arrived(net, packet);
+}
+
 unsigned int rdm_poll(struct rdm_net *net)
 {
 	unsigned int got;
@@ -401,7 +341,7 @@ unsigned int rdm_poll(struct rdm_net *net)
 		atomic_store_explicit(&net->received_at, dofi_now(), memory_order_relaxed);
 	net->received = false;
 	if (net->constrained.on)
-		rdm_constrained_deliver(net);
+		rdm_deliver_held(net);
 	rdm_post(net);
 	rdm_large_post(net);
 	if (!dofi_list_empty(&net->large.waiting))
@@ -410,7 +350,8 @@ unsigned int rdm_poll(struct rdm_net *net)
 		rdm_send_waiting(net);
 	if (!dofi_list_empty(&net->closed))
 		rdm_conns_reap(net);
-	rdm_check_gaps(net);
+	if (!dofi_list_empty(&net->gaps))
+		rdm_check_gaps(net);
 	rdm_poll_owed(net, got);
 	/* The timer has fired. Other threads may be blocked, and still rely on it. */
 	if (net->timer_due && dofi_now() >= net->timer_due)

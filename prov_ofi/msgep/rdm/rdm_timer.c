@@ -3,7 +3,7 @@
 #include <sys/timerfd.h>
 
 #include "base/clock.h"
-#include "msgep/rdm/rdm.h"
+#include "msgep/rdm/rdm_int.h"
 
 /* Longest tick alongside a descriptor that may miss an arrival, see rdm_open.c. */
 #define FD_TICK_MS 10
