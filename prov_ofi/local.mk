@@ -70,16 +70,20 @@ dofi_common_sources = \
 	prov_ofi/msgep/inner.c prov_ofi/msgep/inner.h \
 	prov_ofi/msgep/iov.h \
 	prov_ofi/msgep/msgep.h \
+	prov_ofi/msgep/object/cq_bind.c \
 	prov_ofi/msgep/object/cq_poll.c prov_ofi/msgep/object/cq_poll.h \
 	prov_ofi/msgep/object/cq_ready.c prov_ofi/msgep/ready.h \
 	prov_ofi/msgep/object/cq_ring.c \
 	prov_ofi/msgep/object/ep_conn.c \
+	prov_ofi/msgep/object/ep_end.c \
 	prov_ofi/msgep/object/eq_events.c \
 	prov_ofi/msgep/object/mr.c \
 	prov_ofi/msgep/object/post.c \
 	prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto.h \
 	prov_ofi/msgep/object/proto_bulk.c \
+	prov_ofi/msgep/object/proto_bulk_done.c \
 	prov_ofi/msgep/object/proto_ext.c \
+	prov_ofi/msgep/object/proto_frame.c \
 	prov_ofi/msgep/object/proto_read.c \
 	prov_ofi/msgep/object/proto_rx.c \
 	prov_ofi/msgep/object/srx.c \

@@ -553,7 +553,7 @@ static inline void msgep_ep_done(struct msgep_ep *ep, struct msgep_cq *cq, void 
 void msgep_cq_wake(struct msgep_cq *cq);
 void msgep_cq_wake_all(struct msgep_domain *domain);
 
-/* cq_poll.c */
+/* cq_bind.c */
 /* The endpoint is bound to the queue; called for each direction, before ep->tx_cq or ep->rx_cq is
  * set. 0 or -FI_ENOMEM. detach: it is bound no more. */
 int msgep_cq_attach(struct msgep_cq *cq, struct msgep_ep *ep);
@@ -602,7 +602,7 @@ void *msgep_mr_access(const struct msgep_ep *ep, uint32_t key, uint64_t addr, ui
 void msgep_mr_set_granted(struct msgep_domain *domain, uint32_t key);
 /* Prevents the closing of the region until it is released. Caller holds mr_lock for reading. */
 struct msgep_mr *msgep_mr_hold(struct msgep_domain *domain, uint32_t key);
-/* proto_read.c: revokes what was granted of the region. Caller holds mr_lock for writing. */
+/* Revokes what was granted of the region. Caller holds mr_lock for writing. */
 void msgep_revoke_key(struct msgep_ep *ep, uint32_t key);
 
 /* srx.c: takes a buffer, ep->cur, for the message that waits at ep; false: ep has been queued.
@@ -628,19 +628,13 @@ unsigned int msgep_proto_progress(struct msgep_ep *ep);
 /* A receive has been posted for the message that waits at ep: processes it, and has the next poll
  * continue with what is left. */
 void msgep_proto_resume(struct msgep_ep *ep);
-/* The connection cannot continue; what has arrived is still received. */
-void msgep_ep_abort(struct msgep_ep *ep, const char *why);
-/* The peer violated the protocol: the connection ends, and all further input is ignored. */
-void msgep_ep_fail(struct msgep_ep *ep, const char *why);
-/* The same when data can no longer be pulled from the peer: it is ending the connection, abruptly,
- * or has died. */
-void msgep_ep_revoked(struct msgep_ep *ep, const char *what);
-/* proto_rx.c: moves the next receive to ep->cur. False: there is none, and the frame has to
+/* proto_frame.c: moves the next receive to ep->cur. False: there is none, and the frame has to
  * wait. */
 bool msgep_claim_receive(struct msgep_ep *ep);
-/* proto_bulk.c: the oldest incoming transfer has completed. False: it differs from its
+/* proto_bulk_done.c: the oldest incoming transfer has completed. False: it differs from its
  * announcement. */
 bool msgep_bulk_done(struct msgep_ep *ep, uint64_t len);
+/* proto_bulk.c */
 /* Drops the transfers into the region. False: there were none. Caller holds ep->lock. */
 bool msgep_bulk_forget(struct msgep_ep *ep, const struct msgep_mr *mr);
 /* No further transfers will arrive. */
@@ -649,6 +643,21 @@ void msgep_bulk_end(struct msgep_ep *ep);
 bool msgep_recv_imm_frame(struct msgep_ep *ep, const struct msgep_frame *f);
 bool msgep_recv_atomic(struct msgep_ep *ep, const struct msgep_frame *f, const void *payload);
 
+/* ep_end.c. Caller holds ep->lock. */
+/* The connection cannot continue; what has arrived is still received. */
+void msgep_ep_abort(struct msgep_ep *ep, const char *why);
+/* The peer violated the protocol: the connection ends, and all further input is ignored. */
+void msgep_ep_fail(struct msgep_ep *ep, const char *why);
+/* The same when data can no longer be pulled from the peer: it is ending the connection, abruptly,
+ * or has died. */
+void msgep_ep_revoked(struct msgep_ep *ep, const char *what);
+/* The connection has failed: the next poll ends it; wakes the threads that block on its completion
+ * queues. Called by a transport. Caller holds domain->transport_lock. */
+void msgep_ep_broken(struct msgep_ep *ep, int err);
+/* The same where data is lost and messages still pass: the peer has ended the connection, perhaps,
+ * and its BYE, with what it has received, is in transit. It ends with that, or shortly after. */
+void msgep_ep_data_lost(struct msgep_ep *ep, int err);
+
 /* ep_conn.c: called by the connection manager. Caller holds eq->lock. */
 /* The connection is up: frames may flow. */
 void msgep_ep_up(struct msgep_ep *ep);
@@ -656,11 +665,5 @@ void msgep_ep_up(struct msgep_ep *ep);
  * everything that it sent has been received, and the end may be reported; false: call again
  * later. */
 bool msgep_ep_peer_ended(struct msgep_ep *ep, bool died);
-/* The connection has failed: the next poll ends it; wakes the threads that block on its completion
- * queues. Called by a transport. Caller holds domain->transport_lock. */
-void msgep_ep_broken(struct msgep_ep *ep, int err);
-/* The same where data is lost and messages still pass: the peer has ended the connection, perhaps,
- * and its BYE, with what it has received, is in transit. It ends with that, or shortly after. */
-void msgep_ep_data_lost(struct msgep_ep *ep, int err);
 
 #endif

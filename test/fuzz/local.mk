@@ -117,7 +117,9 @@ fuzz_frames_code = \
 	prov_ofi/base/addr.c prov_ofi/base/error_text.c prov_ofi/base/debug.c \
 	prov_ofi/base/key_map.c prov_ofi/base/lock.c \
 	prov_ofi/msgep/object/mr.c prov_ofi/msgep/object/post.c \
+	prov_ofi/msgep/object/ep_end.c prov_ofi/msgep/object/proto_frame.c \
 	prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto_bulk.c \
+	prov_ofi/msgep/object/proto_bulk_done.c \
 	prov_ofi/msgep/object/proto_ext.c prov_ofi/msgep/object/proto_read.c \
 	prov_ofi/msgep/object/proto_rx.c
 test_fuzz_driver_frames_CPPFLAGS = $(test_fuzz_driver_cm_msg_CPPFLAGS)
@@ -146,7 +148,9 @@ fuzz_pairs_code = \
 	prov_ofi/msgep/pair/pair_token.c prov_ofi/msgep/pair/pair_transfer.c \
 	prov_ofi/msgep/pair/pair_unsolicited.c prov_ofi/msgep/pair/pair_work.c \
 	prov_ofi/msgep/object/post.c \
+	prov_ofi/msgep/object/ep_end.c prov_ofi/msgep/object/proto_frame.c \
 	prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto_bulk.c \
+	prov_ofi/msgep/object/proto_bulk_done.c \
 	prov_ofi/msgep/object/proto_ext.c prov_ofi/msgep/object/proto_read.c \
 	prov_ofi/msgep/object/proto_rx.c prov_ofi/msgep/object/srx.c \
 	prov_ofi/msgep/tcp_socks.c

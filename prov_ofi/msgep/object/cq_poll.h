@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Polls the endpoints of a queue, between fid_cq.c and cq_poll.c. Caller holds cq->poll. */
+/* Polls the endpoints of a queue, between fid_cq.c, cq_poll.c and cq_bind.c. Caller holds cq->poll.
+ */
 #ifndef DOFI_MSGEP_CQ_LOOK_H
 #define DOFI_MSGEP_CQ_LOOK_H
 
@@ -28,6 +29,15 @@ static inline bool msgep_ep_may_have_news(const struct msgep_ep *ep)
 {
 	return msgep_asks_transport(ep) || msgep_watch_shows(ep) ||
 	       atomic_load_explicit(&ep->pending, memory_order_relaxed);
+}
+
+/* Exchanges two entries. */
+static inline void msgep_cq_swap(struct msgep_cq *cq, uint32_t i, uint32_t j)
+{
+	struct msgep_cq_ep e = cq->eps[i];
+
+	cq->eps[i] = cq->eps[j];
+	cq->eps[j] = e;
 }
 
 /* The next active entry, from e on, that may have news; NULL: none. */

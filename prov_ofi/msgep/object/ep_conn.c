@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The connection of an endpoint begins, fails, and is ended by the peer. */
+/* The connection of an endpoint begins, and is ended by the peer. */
 #include "msgep/ready.h"
 
 /* Batches processed in one poll after the peer's end. */
@@ -61,24 +61,4 @@ bool msgep_ep_peer_ended(struct msgep_ep *ep, bool died)
 		atomic_store(&ep->state, MSGEP_DOWN);
 	dofi_unlock(&ep->lock);
 	return over;
-}
-
-void msgep_ep_data_lost(struct msgep_ep *ep, int err)
-{
-	int none = 0;
-
-	/* The event queue arms the timer. */
-	if (atomic_compare_exchange_strong(&ep->data_lost, &none, err))
-		msgep_ep_path_checked(ep);
-}
-
-void msgep_ep_broken(struct msgep_ep *ep, int err)
-{
-	atomic_store(&ep->broken, err);
-	msgep_cq_wake(ep->rx_cq);
-	if (ep->tx_cq != ep->rx_cq)
-		msgep_cq_wake(ep->tx_cq);
-	/* Before the connection is up no thread polls it. */
-	if (atomic_load(&ep->state) != MSGEP_UP)
-		msgep_ep_path_checked(ep);
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "msgep/msgep.h"
+#include "msgep/object/proto.h"
 
 void *msgep_mr_access(const struct msgep_ep *ep, uint32_t key, uint64_t addr, uint64_t len,
 		      uint64_t access, int *err)
@@ -66,6 +66,20 @@ static bool mr_abort_transfers(struct msgep_mr *mr)
 		dofi_unlock(&ep->lock);
 	}
 	return all;
+}
+
+void msgep_revoke_key(struct msgep_ep *ep, uint32_t key)
+{
+	uint64_t reads = 0;
+
+	DOFI_ASSERT_WRITE_LOCKED(&ep->domain->mr_lock);
+	for (uint32_t i = 0; i < MSGEP_TARGET_READS; i++)
+		if ((ep->granted & msgep_target_read_bit(i)) && ep->target_reads[i].key == key)
+			reads |= msgep_target_read_bit(i);
+	if (!reads)
+		return;
+	ep->granted &= ~reads;
+	ep->transport->revoke(ep, reads);
 }
 
 /* Revokes grants: a peer that is pulling from the region now discards what it has pulled. */

@@ -1,6 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Declarations shared by the files of the protocol; see msgep.h. Callers hold ep->lock
- * throughout. */
+/* Declarations shared by the sources of the protocol; see msgep.h. Callers hold ep->lock
+ * throughout.
+ *
+ * A source of this folder calls those above it in this list:
+ *
+ *   mr.c               memory regions
+ *   cq_ring.c          completion queue: its ring, waking its threads
+ *   cq_bind.c          endpoints and ready rings of a completion queue
+ *   eq_events.c        connection events that have not been read
+ *   srx.c              shared receive contexts
+ *   ep_end.c           a connection cannot continue
+ *   proto_frame.c      data of a received frame, and the receive that it is for
+ *   proto_bulk.c       transfers of long data: announcements
+ *   proto_read.c       reads: answers to the peer, and those of the peer
+ *   proto_bulk_done.c  transfers of long data whose data has arrived
+ *   proto_ext.c        atomic operations, immediate data
+ *   proto.c            turns requests and answers into frames
+ *   proto_rx.c         processes received frames
+ *   post.c             posts operations
+ *   cq_ready.c         ready rings
+ *   cq_poll.c          polls the endpoints of a completion queue
+ *   ep_conn.c          the connection begins, and is ended by the peer
+ */
 #ifndef DOFI_MSGEP_PROTO_H
 #define DOFI_MSGEP_PROTO_H
 
@@ -103,16 +124,35 @@ static inline void msgep_acknowledge(struct msgep_ep *ep)
 	ep->reported = ep->done;
 }
 
-/* proto_rx.c */
+/* proto_frame.c */
 /* False: the frame is invalid. */
 bool msgep_parse_frame(const struct msgep_frame *f, const void *payload,
 		       struct msgep_frame_data *p);
 /* Completes the receive of a message that is too long, once the transfers before it have ended. The
  * consumer then ends the connection: what they owe the peer has been sent. */
 void msgep_report_too_long(struct msgep_ep *ep);
+/* The receive in ep->cur, or one of the same message, is complete. */
+static inline void msgep_received(struct msgep_ep *ep, void *context, int err)
+{
+	ep->messages++;
+	msgep_ep_done(ep, ep->rx_cq, context,
+		      FI_MSG | FI_RECV | (ep->has_data ? FI_REMOTE_CQ_DATA : 0),
+		      err ? 0 : ep->expected, ep->data, err);
+}
 /* Pulls the data to its destination. False: the peer has revoked it. */
 bool msgep_pull_frame(struct msgep_ep *ep, const struct msgep_frame *f,
 		      const struct msgep_frame_data *p, struct iovec *to);
+
+static inline struct msgep_bulk *msgep_bulk_at(struct msgep_ep *ep, uint32_t i)
+{
+	return &ep->bulk.ring[i & (ep->bulk.capacity - 1)];
+}
+
+/* A transfer into more segments than a bulk endpoint takes arrives in a buffer first. */
+struct msgep_bounce {
+	struct iovec to[MSGEP_IOV_MAX];
+	char data[];
+};
 
 /* proto_bulk.c: incoming transfers. False: protocol violation, or no memory. */
 bool msgep_bulk_message(struct msgep_ep *ep, const struct msgep_frame *f,

@@ -11,12 +11,10 @@
  * transfers are posted meanwhile. If one of these is refused, that is reported after those before
  * it have completed.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
-#include "msgep/peer_memory.h"
 #include "msgep/iov.h"
 #include "msgep/object/proto.h"
 
@@ -35,21 +33,10 @@ static struct msgep_bulk *bulk_next(struct msgep_ep *ep)
 	return &q->ring[q->tail & (q->capacity - 1)];
 }
 
-static struct msgep_bulk *bulk_at(struct msgep_ep *ep, uint32_t i)
-{
-	return &ep->bulk.ring[i & (ep->bulk.capacity - 1)];
-}
-
 bool msgep_bulk_may_process(const struct msgep_ep *ep, const struct msgep_frame *f)
 {
 	return !ep->bulk.requests || (f->kind != MSGEP_READ && (f->flags & MSGEP_PULL));
 }
-
-/* A transfer into more segments than a bulk endpoint takes arrives in a buffer first. */
-struct msgep_bounce {
-	struct iovec to[MSGEP_IOV_MAX];
-	char data[];
-};
 
 /* The buffer of a transfer into these n segments; `part` becomes its address. NULL: no memory, or
  * more than a sender announces at once. */
@@ -155,95 +142,11 @@ bool msgep_push_gos(struct msgep_ep *ep)
 		*f = (struct msgep_frame){ .mark = f->mark,
 					   .kind = MSGEP_GO,
 					   .flags = MSGEP_FIRST | MSGEP_LAST,
-					   .key = bulk_at(ep, ep->bulk.granted)->room,
-					   .value = bulk_at(ep, ep->bulk.granted)->id };
+					   .key = msgep_bulk_at(ep, ep->bulk.granted)->room,
+					   .value = msgep_bulk_at(ep, ep->bulk.granted)->id };
 		ep->bulk.granted++;
 		ep->transport->commit(ep, MSGEP_ANS, f);
 	}
-	return true;
-}
-
-/* ---------------------------------------------------------------- completion */
-
-static void bulk_message_done(struct msgep_ep *ep, const struct msgep_bulk *b)
-{
-	if (!b->last)
-		return;
-	ep->done++;
-	ep->messages++;
-	msgep_ep_done(ep, ep->rx_cq, b->context,
-		      FI_MSG | FI_RECV | (b->has_data ? FI_REMOTE_CQ_DATA : 0), b->total, b->data,
-		      0);
-}
-
-/* True if the destination of a later write, whose data may have arrived, contains any of these
- * bytes. */
-static bool bulk_is_overwritten(struct msgep_ep *ep, const char *at, size_t len)
-{
-	for (uint32_t i = ep->bulk.head + 1; i != ep->bulk.tail; i++) {
-		const struct msgep_bulk *b = bulk_at(ep, i);
-
-		if (b->kind == MSGEP_WRITE && at + len > b->tail_to - b->len &&
-		    at < b->tail_to + b->tail_len)
-			return true;
-	}
-	return false;
-}
-
-static void bulk_store_tail(struct msgep_ep *ep, const struct msgep_bulk *b)
-{
-	if (!bulk_is_overwritten(ep, b->tail_to, b->tail_len)) {
-		memcpy(b->tail_to, b->tail, b->tail_len);
-		return;
-	}
-	for (uint32_t i = 0; i < b->tail_len; i++)
-		if (!bulk_is_overwritten(ep, b->tail_to + i, 1))
-			b->tail_to[i] = (char)b->tail[i];
-}
-
-static void bulk_write_done(struct msgep_ep *ep, struct msgep_bulk *b)
-{
-	/* The bytes that a program may poll in memory are written last. */
-	if (b->mr) {
-		msgep_peer_memory_begin();
-		atomic_fetch_add(&ep->order, 0);
-		bulk_store_tail(ep, b);
-		msgep_peer_memory_end();
-		atomic_fetch_sub(&b->mr->transfers, 1);
-	}
-	if (!b->last)
-		return;
-	ep->after_write = true;
-	ep->done++;
-}
-
-bool msgep_bulk_done(struct msgep_ep *ep, uint64_t len)
-{
-	struct msgep_bulk *b;
-
-	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (ep->bulk.head == ep->bulk.tail)
-		return false;
-	b = bulk_at(ep, ep->bulk.head);
-	if (len != b->len || ep->bulk.granted == ep->bulk.head)
-		return false;
-	ep->cma_bytes += len;
-	if (b->bounce) {
-		msgep_peer_memory_begin();
-		msgep_iov_scatter(b->bounce->to, b->bounce->data, (size_t)len);
-		msgep_peer_memory_end();
-		free(b->bounce);
-	}
-	if (b->kind == MSGEP_MSG)
-		bulk_message_done(ep, b);
-	else if (b->kind == MSGEP_WRITE)
-		bulk_write_done(ep, b);
-	else
-		msgep_read_arrived(ep);
-	ep->bulk.requests -= b->kind != MSGEP_READ;
-	ep->bulk.head++;
-	if (ep->bulk.unwanted)
-		msgep_bulk_drop(ep);
 	return true;
 }
 
@@ -261,7 +164,7 @@ bool msgep_bulk_forget(struct msgep_ep *ep, const struct msgep_mr *mr)
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	for (uint32_t i = ep->bulk.head; i != ep->bulk.tail; i++) {
-		struct msgep_bulk *b = bulk_at(ep, i);
+		struct msgep_bulk *b = msgep_bulk_at(ep, i);
 
 		if (b->kind != MSGEP_WRITE || !b->mr || (mr && b->mr != mr))
 			continue;
@@ -277,7 +180,7 @@ void msgep_bulk_end(struct msgep_ep *ep)
 {
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	for (uint32_t i = ep->bulk.head; i != ep->bulk.tail; i++) {
-		const struct msgep_bulk *b = bulk_at(ep, i);
+		const struct msgep_bulk *b = msgep_bulk_at(ep, i);
 
 		free(b->bounce);
 		/* The last announced one is still in ep->cur, if more of it was to come. */

@@ -193,20 +193,6 @@ bool msgep_push_reads(struct msgep_ep *ep)
 	return true;
 }
 
-void msgep_revoke_key(struct msgep_ep *ep, uint32_t key)
-{
-	uint64_t reads = 0;
-
-	DOFI_ASSERT_WRITE_LOCKED(&ep->domain->mr_lock);
-	for (uint32_t i = 0; i < MSGEP_TARGET_READS; i++)
-		if ((ep->granted & msgep_target_read_bit(i)) && ep->target_reads[i].key == key)
-			reads |= msgep_target_read_bit(i);
-	if (!reads)
-		return;
-	ep->granted &= ~reads;
-	ep->transport->revoke(ep, reads);
-}
-
 /* ---------------------------------------------------------------- initiator */
 
 bool msgep_read_pulls(struct msgep_ep *ep, uint64_t total)

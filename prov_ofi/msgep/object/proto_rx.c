@@ -6,11 +6,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/error_text.h"
 #include "base/inline.h"
-#include "base/log.h"
 #include "msgep/peer_memory.h"
 #include "msgep/iov.h"
 #include "msgep/object/proto.h"
@@ -23,90 +21,6 @@
 #define LARGE ((uint32_t)1 << 16)
 /* The last bytes of a write, which programs poll in memory. */
 #define LINE 64
-/* No segment is longer; prevents overflow of sums. */
-#define PULL_LIMIT ((uint64_t)1 << 40)
-
-/* The event queue handles it like any other end. */
-static void proto_abort(struct msgep_ep *ep)
-{
-	ep->aborted = true;
-	if (ep->sock >= 0)
-		shutdown(ep->sock, SHUT_RDWR);
-	else if (ep->transport->cm_send)
-		msgep_ep_path_checked(ep);
-}
-
-static void proto_fail(struct msgep_ep *ep)
-{
-	ep->failed = true;
-	ep->refused = true;
-	if (ep->transport->withdraw)
-		ep->transport->withdraw(ep);
-	proto_abort(ep);
-}
-
-void msgep_ep_fail(struct msgep_ep *ep, const char *why)
-{
-	char text[DOFI_ADDR_TEXT];
-
-	DOFI_ASSERT_LOCKED(&ep->lock);
-	dofi_log(DOFI_LOG_WARN, "ended the connection with %s: it violated the protocol: %s",
-		 dofi_peer_text(&ep->peer, text), why);
-	proto_fail(ep);
-}
-
-void msgep_ep_revoked(struct msgep_ep *ep, const char *what)
-{
-	char text[DOFI_ADDR_TEXT];
-
-	DOFI_ASSERT_LOCKED(&ep->lock);
-	dofi_log(DOFI_LOG_INFO, "ended the connection with %s: it has revoked the data of %s",
-		 dofi_peer_text(&ep->peer, text), what);
-	proto_fail(ep);
-}
-
-void msgep_ep_abort(struct msgep_ep *ep, const char *why)
-{
-	char text[DOFI_ADDR_TEXT];
-
-	DOFI_ASSERT_LOCKED(&ep->lock);
-	dofi_log(DOFI_LOG_INFO, "ended the connection with %s: %s", dofi_peer_text(&ep->peer, text),
-		 why);
-	proto_abort(ep);
-}
-
-bool msgep_parse_frame(const struct msgep_frame *f, const void *payload, struct msgep_frame_data *p)
-{
-	size_t list = f->flags & MSGEP_PULL ? f->segments * sizeof(*p->list) : 0;
-
-	if ((f->flags & MSGEP_PULL) &&
-	    (!f->segments || f->segments > MSGEP_IOV_INLINE || list > f->len))
-		return false;
-	memcpy(p->list, payload, list);
-	p->rest = (const char *)payload + list;
-	p->bytes = p->rest_len = f->len - list;
-	for (size_t i = 0; i < list / sizeof(*p->list); i++) {
-		if (p->list[i].len > PULL_LIMIT)
-			return false;
-		p->bytes += p->list[i].len;
-	}
-	return true;
-}
-
-bool msgep_pull_frame(struct msgep_ep *ep, const struct msgep_frame *f,
-		      const struct msgep_frame_data *p, struct iovec *to)
-{
-	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (f->flags & MSGEP_PULL) {
-		if (!ep->transport->pull || !ep->transport->pull(ep, to, p->list, f->segments))
-			return false;
-		ep->cma_bytes += p->bytes;
-		/* Instead of a fence: pulled data is visible before the end of the write. */
-		atomic_fetch_add(&ep->order, 0);
-	}
-	msgep_iov_scatter(to, p->rest, p->rest_len);
-	return true;
-}
 
 /* True if the frame's length and LAST match the announced total. */
 static bool proto_in_order(struct msgep_ep *ep, const struct msgep_frame *f, const void *payload,
@@ -122,37 +36,6 @@ static bool proto_in_order(struct msgep_ep *ep, const struct msgep_frame *f, con
 }
 
 /* ---------------------------------------------------------------- messages */
-
-static void proto_received(struct msgep_ep *ep, void *context, int err)
-{
-	ep->messages++;
-	msgep_ep_done(ep, ep->rx_cq, context,
-		      FI_MSG | FI_RECV | (ep->has_data ? FI_REMOTE_CQ_DATA : 0),
-		      err ? 0 : ep->expected, ep->data, err);
-}
-
-bool msgep_claim_receive(struct msgep_ep *ep)
-{
-	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (ep->srx)
-		return msgep_srx_claim(ep->srx, ep);
-	if (ep->rx_head == ep->rx_tail) {
-		atomic_store_explicit(&ep->stalled, true, memory_order_relaxed);
-		return false;
-	}
-	ep->cur = ep->rxq[ep->rx_head++ & (ep->rx_capacity - 1)];
-	return true;
-}
-
-void msgep_report_too_long(struct msgep_ep *ep)
-{
-	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (!ep->too_long || ep->bulk.requests)
-		return;
-	ep->too_long = false;
-	ep->in_message = false;
-	proto_received(ep, ep->cur.context, FI_ETRUNC);
-}
 
 /* False: it has to wait. */
 static bool proto_begin_message(struct msgep_ep *ep, const struct msgep_frame *f)
@@ -223,7 +106,7 @@ static bool proto_recv_message(struct msgep_ep *ep, const struct msgep_frame *f,
 	if (f->flags & MSGEP_LAST) {
 		ep->in_message = false;
 		ep->done += !!(f->flags & MSGEP_WANTS_ACK);
-		proto_received(ep, ep->cur.context, 0);
+		msgep_received(ep, ep->cur.context, 0);
 	}
 	return true;
 }
