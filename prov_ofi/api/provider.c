@@ -1,45 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Implements the entry points for the registry library. */
-#include <pthread.h>
 #include <stdlib.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "base/param.h"
 #include "api/cancel_guard.h"
-#include "object/ia.h"
+#include "api/provider.h"
 #include "trace/trace.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Never freed: handles that the program keeps point to the jump tables. */
-static struct dofi_provider *providers;
-
 EXPORT void DAT_PROVIDER_INIT_FUNC_NAME(const DAT_PROVIDER_INFO *info, const char *instance_data);
 EXPORT void DAT_PROVIDER_FINI_FUNC_NAME(const DAT_PROVIDER_INFO *info);
-
-static struct dofi_provider *provider_find(const char *name, DAT_BOOLEAN thread_safe)
-{
-	struct dofi_provider *p;
-
-	for (p = providers; p; p = p->next)
-		if (!strcmp(p->info.ia_name, name) && p->info.is_thread_safe == thread_safe)
-			return p;
-	return NULL;
-}
-
-struct dofi_provider *dofi_provider_find(const char *name, DAT_BOOLEAN thread_safe)
-{
-	struct dofi_provider *p = NULL;
-
-	pthread_mutex_lock(&lock);
-	if (name)
-		p = provider_find(name, thread_safe);
-	pthread_mutex_unlock(&lock);
-	return p && p->registered ? p : NULL;
-}
 
 static struct dofi_provider *provider_make(const DAT_PROVIDER_INFO *info)
 {
@@ -55,8 +28,7 @@ static struct dofi_provider *provider_make(const DAT_PROVIDER_INFO *info)
 		p->vtable.ia_open_func = dofi_guarded_open_threadsafe;
 	if (dofi_param_path(DOFI_STR_TRACE))
 		dofi_trace_apply(&p->vtable, &dofi_guarded, info->is_thread_safe);
-	p->next = providers;
-	providers = p;
+	dofi_provider_add(p);
 	return p;
 }
 
@@ -73,15 +45,15 @@ void DAT_PROVIDER_INIT_FUNC_NAME(const DAT_PROVIDER_INFO *info, const char *inst
 			    info->dapl_version_minor);
 		return;
 	}
-	pthread_mutex_lock(&lock);
-	p = provider_find(info->ia_name, info->is_thread_safe);
+	pthread_mutex_lock(&dofi_provider_lock);
+	p = dofi_provider_record(info->ia_name, info->is_thread_safe);
 	if (!p)
 		p = provider_make(info);
 	if (p) {
 		snprintf(p->params, sizeof(p->params), "%s", instance_data ? instance_data : "");
 		p->registered = true;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&dofi_provider_lock);
 	if (p && dat_registry_add_provider(&p->vtable, &p->info))
 		dofi_report("the registry refused IA '%s'", info->ia_name);
 }
@@ -90,11 +62,11 @@ void DAT_PROVIDER_FINI_FUNC_NAME(const DAT_PROVIDER_INFO *info)
 {
 	struct dofi_provider *p;
 
-	pthread_mutex_lock(&lock);
-	p = provider_find(info->ia_name, info->is_thread_safe);
+	pthread_mutex_lock(&dofi_provider_lock);
+	p = dofi_provider_record(info->ia_name, info->is_thread_safe);
 	if (p)
 		p->registered = false;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&dofi_provider_lock);
 	if (p)
 		dat_registry_remove_provider(&p->vtable, &p->info);
 }

@@ -153,7 +153,7 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags);
 /* Sets the provider-specific attributes. Call after the fabric is opened. */
 void dofi_attr_name(struct dofi_ia *ia);
 
-/* Returns the record of an IA name, through which calls on its objects are dispatched. */
+/* Returns the record of a registered IA name, through which calls on its objects are dispatched. */
 struct dofi_provider *dofi_provider_find(const char *name, DAT_BOOLEAN thread_safe);
 
 #endif
