@@ -259,10 +259,14 @@ prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api/api_20.c prov
 	prov_ofi/coll/coll_alg.c prov_ofi/coll/coll_alg_reduce.c \
 	prov_ofi/coll/coll_args.c prov_ofi/coll/coll_args.h prov_ofi/coll/coll_args_reduce.c \
 	prov_ofi/coll/coll_call.c \
+	prov_ofi/coll/coll_evd.c prov_ofi/coll/coll_fail.c \
 	prov_ofi/coll/coll_group.c prov_ofi/coll/coll_member.c \
-	prov_ofi/coll/coll_op.c prov_ofi/coll/coll_peer.c \
-	prov_ofi/coll/coll_reduce.c prov_ofi/coll/coll_run.c \
+	prov_ofi/coll/coll_op.c prov_ofi/coll/coll_open.c \
+	prov_ofi/coll/coll_peer.c prov_ofi/coll/coll_peer_conn.c \
+	prov_ofi/coll/coll_reduce.c prov_ofi/coll/coll_region.c \
+	prov_ofi/coll/coll_request.c prov_ofi/coll/coll_run.c \
 	prov_ofi/coll/coll_sched.c prov_ofi/coll/coll_sched.h \
+	prov_ofi/coll/coll_settle.c \
 	prov_ofi/coll/coll_wire.c prov_ofi/coll/coll_wire.h \
 	prov_ofi/api/ext_query.c \
 	prov_ofi/api/ext_ud.c \

@@ -101,6 +101,7 @@ static DAT_RETURN call_on_group(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list a
 static DAT_RETURN call_create_member(DAT_HANDLE handle, va_list args)
 {
 	struct dofi_ia *ia = (struct dofi_ia *)dofi_obj_check(handle, DAT_HANDLE_TYPE_IA, NULL);
+	struct dofi_coll *coll;
 	void *progress = va_arg(args, void *);
 	DAT_IB_COLLECTIVE_MEMBER *member = va_arg(args, DAT_IB_COLLECTIVE_MEMBER *);
 	DAT_COUNT *size = va_arg(args, DAT_COUNT *);
@@ -112,7 +113,10 @@ static DAT_RETURN call_create_member(DAT_HANDLE handle, va_list args)
 		return COLL_BAD(3);
 	if (!size)
 		return COLL_BAD(4);
-	return dofi_coll_create_member(ia, member, size);
+	coll = dofi_coll_of(ia);
+	if (!coll)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	return dofi_coll_create_member(coll, member, size);
 }
 
 static DAT_RETURN call_free_member(DAT_HANDLE handle, va_list args)
@@ -134,6 +138,7 @@ static DAT_RETURN call_create_group(DAT_HANDLE handle, va_list args)
 {
 	struct dofi_evd *evd = (struct dofi_evd *)dofi_obj_check(handle, DAT_HANDLE_TYPE_EVD, NULL);
 	struct coll_group_args a;
+	struct dofi_coll *coll;
 
 	a.members = va_arg(args, DAT_IB_COLLECTIVE_MEMBER *);
 	a.size = va_arg(args, DAT_COUNT);
@@ -154,7 +159,10 @@ static DAT_RETURN call_create_group(DAT_HANDLE handle, va_list args)
 		return COLL_BAD(3);
 	if (!call_info_ok(a.info, a.size))
 		return COLL_BAD(5);
-	return dofi_coll_create_group(evd, &a);
+	coll = dofi_coll_of(evd->obj.ia);
+	if (!coll)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	return dofi_coll_create_group(coll, evd, &a);
 }
 
 bool dofi_coll_has(DAT_EXTENDED_OP op)

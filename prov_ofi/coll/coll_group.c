@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Groups: creation, failure, end.
+/* Groups: their creation, and their end by their member.
  *
  * Each member connects to all of higher rank and accepts those of lower rank; the group exists when
  * all connections do. A group fails as a whole: a member that loses a connection closes all others,
@@ -10,38 +10,13 @@
 #include <unistd.h>
 
 #include "base/dat_error.h"
-#include "base/log.h"
 #include "base/param.h"
 #include "cm/cm.h"
 #include "coll/coll_int.h"
-#include "data/cq.h"
 #include "object/progress_wakeup.h"
 
 /* Interval of looking for the end of the last messages. */
 #define DRAIN_TICK_US 100
-
-struct coll_group *dofi_coll_find_group(struct coll_member *m, uint32_t id)
-{
-	struct dofi_list *pos;
-
-	dofi_list_each(pos, &m->coll->groups)
-	{
-		struct coll_group *g = dofi_container(pos, struct coll_group, link);
-
-		if (g->member == m && g->id == id)
-			return g;
-	}
-	return NULL;
-}
-
-void dofi_coll_fail(struct coll_group *g, const char *cause)
-{
-	if (g->cause)
-		return;
-	g->cause = cause;
-	dofi_log(DOFI_LOG_INFO, "collective group %u: member %u ends it: %s", g->id, g->self,
-		 cause);
-}
 
 /* The time for the creation is over. Caller holds cm_lock; the progress thread handles it after its
  * timers (dofi_coll_run). */
@@ -65,18 +40,6 @@ static bool group_start_timer(struct coll_group *g)
 	pthread_mutex_unlock(&ia->cm_lock);
 	dofi_progress_wakeup(ia);
 	return g->timer_used;
-}
-
-static void group_stop_timer(struct coll_group *g)
-{
-	struct dofi_ia *ia = g->member->coll->ia;
-
-	if (!g->timer_used)
-		return;
-	pthread_mutex_lock(&ia->cm_lock);
-	dofi_timer_drop(&ia->timers, &g->timer);
-	pthread_mutex_unlock(&ia->cm_lock);
-	g->timer_used = false;
 }
 
 /* ---- creation ---- */
@@ -112,16 +75,6 @@ static bool group_register_slots(struct coll_group *g)
 	return g->slots && !dofi_lmr_make(g->member->coll->ia, &req, &g->slots_lmr);
 }
 
-static void group_free(struct coll_group *g)
-{
-	if (g->slots_lmr)
-		dofi_lmr_free(g->slots_lmr);
-	free(g->slots);
-	free(g->peers);
-	free(g->idents);
-	free(g);
-}
-
 /* Allocates a group without any effect on other objects. */
 static DAT_RETURN group_make(struct dofi_coll *coll, const struct coll_group_args *args,
 			     struct coll_group **out)
@@ -152,7 +105,7 @@ static DAT_RETURN group_make(struct dofi_coll *coll, const struct coll_group_arg
 	if (!ret && !group_register_slots(g))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	if (ret) {
-		group_free(g);
+		dofi_coll_group_free(g);
 		return ret;
 	}
 	for (uint32_t i = 0; i < g->size; i++)
@@ -192,21 +145,6 @@ no_event:
 	return false;
 }
 
-static void group_detach(struct coll_group *g)
-{
-	dofi_list_remove(&g->link);
-	g->member->coll->peers -= g->size;
-	g->member->groups--;
-	g->pz->users--;
-	/* A waiter does not look at the collectives any more. */
-	dofi_lock(&g->evd->lock);
-	g->evd->groups--;
-	dofi_evd_wake_locked(g->evd);
-	dofi_unlock(&g->evd->lock);
-	g->evd->feeds--;
-	dofi_obj_release(&g->handle->obj);
-}
-
 static void group_connect(struct coll_group *g)
 {
 	uint64_t limit = 1000u * (uint64_t)dofi_param(DOFI_NUM_COLL_CREATE_MS);
@@ -218,18 +156,16 @@ static void group_connect(struct coll_group *g)
 	dofi_coll_take_waiting(g);
 }
 
-DAT_RETURN dofi_coll_create_group(struct dofi_evd *evd, const struct coll_group_args *args)
+DAT_RETURN dofi_coll_create_group(struct dofi_coll *coll, struct dofi_evd *evd,
+				  const struct coll_group_args *args)
 {
-	struct dofi_coll *coll = dofi_coll_of(evd->obj.ia);
 	struct coll_group *g;
 	DAT_RETURN ret;
 
-	if (!coll)
-		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	pthread_mutex_lock(&coll->lock);
 	ret = group_make(coll, args, &g);
 	if (!ret && !group_attach(g, evd)) {
-		group_free(g);
+		dofi_coll_group_free(g);
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	}
 	if (!ret) {
@@ -241,79 +177,7 @@ DAT_RETURN dofi_coll_create_group(struct dofi_evd *evd, const struct coll_group_
 	return ret;
 }
 
-/* The descriptors of the transport are in the set of the queue on which a thread was last about to
- * sleep. If that were another one, which the progress thread blocks on, each message would wake the
- * thread, which would process it in place of the consumer. */
-static void group_watch_transport(struct dofi_evd *evd)
-{
-	dofi_lock(&evd->lock);
-	dofi_cq_may_sleep(evd);
-	dofi_unlock(&evd->lock);
-}
-
-static void group_created(struct coll_group *g)
-{
-	group_watch_transport(g->member->coll->evd);
-	group_stop_timer(g);
-	g->state = COLL_READY;
-	dofi_obj_publish(&g->handle->obj);
-	dofi_coll_report(g, DAT_IB_COLLECTIVE_CREATE_DATA, DAT_OP_SUCCESS, g->handle, g->context,
-			 true);
-}
-
 /* ---- end ---- */
-
-/* Afterwards no connection uses memory of operations. */
-static void group_drop_peers(struct coll_group *g)
-{
-	for (uint32_t i = 0; i < g->size; i++)
-		if (i != g->self)
-			dofi_coll_peer_destroy(&g->peers[i]);
-}
-
-static void group_destroy_rest(struct coll_group *g)
-{
-	group_stop_timer(g);
-	group_drop_peers(g);
-	dofi_coll_ops_fail(g);
-	dofi_coll_ops_free(g);
-	group_detach(g);
-	group_free(g);
-}
-
-void dofi_coll_group_destroy(struct coll_group *g)
-{
-	dofi_obj_retire(&g->handle->obj);
-	group_destroy_rest(g);
-}
-
-/* The group has failed: ends connections, then operations. */
-static void group_break(struct coll_group *g)
-{
-	bool creating = g->state == COLL_CREATING;
-
-	g->state = COLL_FAILED;
-	group_drop_peers(g);
-	if (creating) {
-		dofi_coll_report(g, DAT_IB_COLLECTIVE_CREATE_DATA, DAT_IB_COLL_COMP_ERR,
-				 DAT_HANDLE_NULL, g->context, true);
-		group_destroy_rest(g);
-	} else {
-		dofi_coll_ops_fail(g);
-	}
-}
-
-void dofi_coll_settle(struct coll_group *g)
-{
-	if (g->state == COLL_FAILED)
-		return;
-	if (!g->cause && g->state == COLL_CREATING && g->up == g->size - 1)
-		group_created(g);
-	if (!g->cause && g->state == COLL_READY)
-		dofi_coll_ops_advance(g);
-	if (g->cause)
-		group_break(g);
-}
 
 /* True if the other members have everything that this one has sent, and know that it leaves. */
 static bool group_has_left(const struct coll_group *g)
@@ -361,7 +225,7 @@ DAT_RETURN dofi_coll_free_group(struct dofi_coll_handle *handle)
 	/* Operations that are not over end with an error, at the other members as well. */
 	if (g->state == COLL_READY && !g->first)
 		group_leave(coll, g);
-	group_destroy_rest(g);
+	dofi_coll_group_remove(g);
 	dofi_coll_unlock(coll);
 	return DAT_SUCCESS;
 }

@@ -12,6 +12,29 @@
  * the operation and the length, only prove that.
  *
  * coll->lock protects everything here. It ranks above cm_lock (object/ia.h).
+ *
+ * A source calls those above it in this list:
+ *
+ *   coll_wire.c         formats of messages
+ *   coll_reduce.c       functions of reductions
+ *   coll_sched.c        schedules of operations
+ *   coll_alg.c          algorithms
+ *   coll_alg_reduce.c   algorithms of reductions
+ *   coll_args.c         arguments of operations
+ *   coll_args_reduce.c  arguments of reductions
+ *   coll_evd.c          the EVD: room for events, events that no longer matter
+ *   coll_fail.c         a group cannot go on
+ *   coll_region.c       memory of operations
+ *   coll_peer.c         messages of a pair of members
+ *   coll_peer_conn.c    their connection
+ *   coll_op.c           execution of operations by rounds
+ *   coll_settle.c       what follows from an event: groups are created, go on, end
+ *   coll_request.c      connection requests of other members
+ *   coll_run.c          processes events
+ *   coll_member.c       members
+ *   coll_group.c        groups
+ *   coll_open.c         begin and end of an adapter's collectives
+ *   coll_call.c         calls
  */
 #ifndef DOFI_COLL_INT_H
 #define DOFI_COLL_INT_H
@@ -181,27 +204,87 @@ struct dofi_coll {
 	_Atomic bool expired; /* the time of some group is over */
 };
 
-/* coll_run.c: the IA's collectives, made at the first use; NULL: no memory. */
-struct dofi_coll *dofi_coll_of(struct dofi_ia *ia);
-/* Releases coll->lock, and processes what a thread left that could not get it meanwhile. */
-void dofi_coll_unlock(struct dofi_coll *coll);
-/* Processes all events that have arrived. Caller holds coll->lock. */
-void dofi_coll_process(struct dofi_coll *coll);
+/* coll_evd.c */
+/* Events that the EVD has room for at first. */
+#define COLL_EVENTS_FIRST 256
 /* Makes room for the connection events of that many peers. */
 bool dofi_coll_reserve(struct dofi_coll *coll, uint32_t peers);
 /* Discards the queued events of an EP that has been destroyed. Caller holds cm_lock, too. */
 void dofi_coll_forget(struct dofi_coll *coll, const struct dofi_ep *ep);
 
-/* coll_member.c */
-DAT_RETURN dofi_coll_create_member(struct dofi_ia *ia, DAT_IB_COLLECTIVE_MEMBER *member,
-				   DAT_COUNT *size);
-DAT_RETURN dofi_coll_free_member(struct dofi_ia *ia, DAT_IB_COLLECTIVE_MEMBER member);
-struct coll_member *dofi_coll_find_member(struct dofi_coll *coll, const uint8_t *token);
-void dofi_coll_member_destroy(struct coll_member *m);
+/* coll_fail.c: records that the group cannot go on; dofi_coll_settle draws the conclusions. */
+void dofi_coll_fail(struct coll_group *g, const char *cause);
+
+/* coll_region.c: the LMR of memory of a step; NULL: it cannot be registered. */
+struct dofi_lmr *dofi_coll_op_lmr(struct coll_op *op, const char *mem, size_t len);
+
+/* coll_peer.c */
+void dofi_coll_peer_post_recv(struct coll_peer *p, uint32_t slot);
+/* An operation of its EP has completed. */
+void dofi_coll_peer_dto_event(struct coll_peer *p, const DAT_DTO_COMPLETION_EVENT_DATA *data);
+/* Does what can be done now: sends, receives, returns credits. */
+void dofi_coll_peer_move(struct coll_peer *p);
+/* Adds a step to its queue. */
+void dofi_coll_peer_add(struct coll_peer *p, struct coll_step *step);
+/* True if all that was sent has arrived. */
+bool dofi_coll_peer_idle(const struct coll_peer *p);
+
+/* coll_peer_conn.c */
+void dofi_coll_peer_init(struct coll_peer *p, struct coll_group *g, uint32_t rank);
+/* Creates the EP and connects it, or accepts the request. False: the group has failed. */
+bool dofi_coll_peer_connect(struct coll_peer *p, uint64_t limit_us);
+bool dofi_coll_peer_accept(struct coll_peer *p, DAT_CR_HANDLE cr);
+void dofi_coll_peer_destroy(struct coll_peer *p);
+/* The request that was accepted had been given up: the peer may make another one. */
+void dofi_coll_peer_reset(struct coll_peer *p);
+/* An event of its EP's connection. */
+void dofi_coll_peer_conn_event(struct coll_peer *p, DAT_EVENT_NUMBER number,
+			       const DAT_CONNECTION_EVENT_DATA *data);
+
+/* coll_op.c */
+struct coll_op *dofi_coll_op_new(struct coll_group *g, DAT_IB_EXT_TYPE type);
+/* Gives back what the operation holds, and keeps it for another one. */
+void dofi_coll_op_release(struct coll_op *op);
+/* Starts and completes what is ready. */
+void dofi_coll_ops_advance(struct coll_group *g);
+void dofi_coll_ops_fail(struct coll_group *g);
+void dofi_coll_ops_free(struct coll_group *g);
+void dofi_coll_report(struct coll_group *g, DAT_IB_EXT_TYPE type, DAT_IB_STATUS status,
+		      DAT_HANDLE handle, DAT_CONTEXT context, bool notify);
+
+/* coll_settle.c */
+/* After an event: completes the creation, starts rounds, ends a group that has failed. The group
+ * may be freed. */
+void dofi_coll_settle(struct coll_group *g);
+/* Queues the operation whose schedule is complete; on failure it is freed. */
+DAT_RETURN dofi_coll_op_post(struct coll_op *op);
+void dofi_coll_group_destroy(struct coll_group *g);
+/* The same for a group whose handle has been retired, */
+void dofi_coll_group_remove(struct coll_group *g);
+/* and for one that has taken nothing of other objects. */
+void dofi_coll_group_free(struct coll_group *g);
+
+/* coll_request.c */
+struct coll_group *dofi_coll_find_group(struct coll_member *m, uint32_t id);
 /* A connection request has arrived; its owner is NULL if it is being freed. */
 void dofi_coll_request(struct coll_member *m, DAT_CR_HANDLE cr);
 /* The group has been created here: accepts requests that wait for it. */
 void dofi_coll_take_waiting(struct coll_group *g);
+
+/* coll_run.c */
+/* Processes all events that have arrived. Caller holds coll->lock. */
+void dofi_coll_process(struct dofi_coll *coll);
+/* The same for a thread that has no lock; if another one is at it, that one looks again. */
+void dofi_coll_turn(struct dofi_ia *ia);
+/* Releases coll->lock, and processes what a thread left that could not get it meanwhile. */
+void dofi_coll_unlock(struct dofi_coll *coll);
+
+/* coll_member.c */
+DAT_RETURN dofi_coll_create_member(struct dofi_coll *coll, DAT_IB_COLLECTIVE_MEMBER *member,
+				   DAT_COUNT *size);
+DAT_RETURN dofi_coll_free_member(struct dofi_ia *ia, DAT_IB_COLLECTIVE_MEMBER member);
+struct coll_member *dofi_coll_find_member(struct dofi_coll *coll, const uint8_t *token);
+void dofi_coll_member_destroy(struct coll_member *m);
 
 /* coll_group.c */
 struct coll_group_args {
@@ -214,49 +297,12 @@ struct coll_group_args {
 	DAT_CONTEXT context;
 };
 
-DAT_RETURN dofi_coll_create_group(struct dofi_evd *evd, const struct coll_group_args *args);
+DAT_RETURN dofi_coll_create_group(struct dofi_coll *coll, struct dofi_evd *evd,
+				  const struct coll_group_args *args);
 DAT_RETURN dofi_coll_free_group(struct dofi_coll_handle *handle);
-struct coll_group *dofi_coll_find_group(struct coll_member *m, uint32_t id);
-/* Records that the group cannot go on; dofi_coll_settle draws the conclusions. */
-void dofi_coll_fail(struct coll_group *g, const char *cause);
-/* After an event: completes the creation, starts rounds, ends a group that has failed. The group
- * may be freed. */
-void dofi_coll_settle(struct coll_group *g);
-void dofi_coll_group_destroy(struct coll_group *g);
 
-/* coll_peer.c */
-void dofi_coll_peer_init(struct coll_peer *p, struct coll_group *g, uint32_t rank);
-/* Creates the EP and connects it, or accepts the request. False: the group has failed. */
-bool dofi_coll_peer_connect(struct coll_peer *p, uint64_t limit_us);
-bool dofi_coll_peer_accept(struct coll_peer *p, DAT_CR_HANDLE cr);
-void dofi_coll_peer_destroy(struct coll_peer *p);
-/* The request that was accepted had been given up: the peer may make another one. */
-void dofi_coll_peer_reset(struct coll_peer *p);
-/* Events of its EP. */
-void dofi_coll_peer_conn_event(struct coll_peer *p, DAT_EVENT_NUMBER number,
-			       const DAT_CONNECTION_EVENT_DATA *data);
-void dofi_coll_peer_dto_event(struct coll_peer *p, const DAT_DTO_COMPLETION_EVENT_DATA *data);
-/* Does what can be done now: sends, receives, returns credits. */
-void dofi_coll_peer_move(struct coll_peer *p);
-/* Adds a step to its queue. */
-void dofi_coll_peer_add(struct coll_peer *p, struct coll_step *step);
-/* True if all that was sent has arrived. */
-bool dofi_coll_peer_idle(const struct coll_peer *p);
-
-/* coll_op.c */
-struct coll_op *dofi_coll_op_new(struct coll_group *g, DAT_IB_EXT_TYPE type);
-/* Gives back what the operation holds, and keeps it for another one. */
-void dofi_coll_op_release(struct coll_op *op);
-/* Queues the operation whose schedule is complete; on failure it is freed. */
-DAT_RETURN dofi_coll_op_post(struct coll_op *op);
-/* Starts and completes what is ready. */
-void dofi_coll_ops_advance(struct coll_group *g);
-void dofi_coll_ops_fail(struct coll_group *g);
-void dofi_coll_ops_free(struct coll_group *g);
-/* The LMR of memory of a step; NULL: it cannot be registered. */
-struct dofi_lmr *dofi_coll_op_lmr(struct coll_op *op, const char *mem, size_t len);
-void dofi_coll_report(struct coll_group *g, DAT_IB_EXT_TYPE type, DAT_IB_STATUS status,
-		      DAT_HANDLE handle, DAT_CONTEXT context, bool notify);
+/* coll_open.c: the IA's collectives, made at the first use; NULL: no memory. */
+struct dofi_coll *dofi_coll_of(struct dofi_ia *ia);
 
 static inline void dofi_coll_step_done(struct coll_step *step)
 {

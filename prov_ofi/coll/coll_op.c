@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dat_error.h"
 #include "coll/coll_int.h"
 
 /* Memory of an operation that is kept for the next one. */
@@ -75,26 +74,6 @@ static void op_complete(struct coll_op *op, DAT_IB_STATUS status)
 	dofi_coll_op_release(op);
 }
 
-DAT_RETURN dofi_coll_op_post(struct coll_op *op)
-{
-	struct coll_group *g = op->group;
-
-	if (op->no_memory || !dofi_evd_reserve(g->evd)) {
-		dofi_coll_op_release(op);
-		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	}
-	/* Setting the clock concerns one member only. */
-	if (op->type != DAT_IB_COLLECTIVE_CLOCK_SET_STATUS)
-		op->seq = g->seq++;
-	*g->last = op;
-	g->last = &op->next;
-	if (g->state == COLL_FAILED)
-		dofi_coll_ops_fail(g);
-	else if (g->first == op)
-		dofi_coll_settle(g);
-	return DAT_SUCCESS;
-}
-
 static void op_start_step(struct coll_op *op, struct coll_step *step)
 {
 	switch (step->kind) {
@@ -163,33 +142,4 @@ void dofi_coll_ops_free(struct coll_group *g)
 		free(op->tmp);
 		free(op);
 	}
-}
-
-/* A receiver's memory is written by the sender. */
-static struct dofi_lmr *op_register(struct coll_op *op, const struct coll_region *r)
-{
-	struct dofi_lmr_request req = { .mem_type = DAT_MEM_TYPE_VIRTUAL,
-					.desc.for_va = (void *)(uintptr_t)r->base,
-					.length = r->len,
-					.pz = op->group->pz,
-					.priv = DAT_MEM_PRIV_LOCAL_READ_FLAG };
-	struct dofi_lmr *lmr = NULL;
-
-	if (r->writable)
-		req.priv |= DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
-	return dofi_lmr_make(op->group->member->coll->ia, &req, &lmr) ? NULL : lmr;
-}
-
-struct dofi_lmr *dofi_coll_op_lmr(struct coll_op *op, const char *mem, size_t len)
-{
-	for (unsigned int i = 0; i < op->regions; i++) {
-		struct coll_region *r = &op->region[i];
-
-		if (mem < r->base || mem + len > r->base + r->len)
-			continue;
-		if (!r->lmr)
-			r->lmr = op_register(op, r);
-		return r->lmr;
-	}
-	return NULL;
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The collectives of an adapter: their EVD, and the processing of its events.
+/* Processes the events of the collectives.
  *
  * The progress thread processes them after each of its rounds, and every consumer that polls or
  * waits for an EVD with groups. One thread at a time does; another one that comes meanwhile only
  * makes it look again.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/cancel.h"
 #include "cm/cm.h"
 #include "coll/coll_int.h"
@@ -16,11 +12,8 @@
 #include "object/deferred_work.h"
 #include "object/progress_wakeup.h"
 
-#define EVENTS_FIRST 256
 /* Events per run, so that other threads get the lock. */
 #define EVENTS_MOST 4096
-/* Interval of looking whether other threads have left. */
-#define CLOSE_TICK_US 100
 
 /* True: there was an event. `may_read`: the CQ is read if none is queued. */
 static bool coll_take(struct dofi_coll *coll, bool consumer, bool may_read, DAT_EVENT *event)
@@ -107,7 +100,7 @@ void dofi_coll_process(struct dofi_coll *coll)
 		coll_expire(coll);
 }
 
-static void coll_run(struct dofi_ia *ia)
+void dofi_coll_turn(struct dofi_ia *ia)
 {
 	struct dofi_coll *coll = ia->coll;
 
@@ -135,104 +128,4 @@ void dofi_coll_unlock(struct dofi_coll *coll)
 	pthread_mutex_unlock(&coll->lock);
 	if (atomic_load(&coll->pending))
 		dofi_coll_run(ia);
-}
-
-bool dofi_coll_reserve(struct dofi_coll *coll, uint32_t peers)
-{
-	struct dofi_evd *evd = coll->evd;
-	uint32_t capacity;
-	bool ok = true;
-
-	dofi_lock(&evd->lock);
-	capacity = evd->capacity;
-	while (capacity < EVENTS_FIRST + 4 * (coll->peers + peers))
-		capacity *= 2;
-	if (capacity > evd->capacity)
-		ok = dofi_evd_grow(evd, capacity);
-	if (ok)
-		evd->qlen = (DAT_COUNT)capacity;
-	dofi_unlock(&evd->lock);
-	if (ok)
-		coll->peers += peers;
-	return ok;
-}
-
-void dofi_coll_forget(struct dofi_coll *coll, const struct dofi_ep *ep)
-{
-	struct dofi_evd *evd = coll->evd;
-
-	dofi_lock(&evd->lock);
-	for (uint32_t i = evd->head; i != evd->tail; i++) {
-		struct dofi_event *e = &evd->ring[i & (evd->capacity - 1)];
-		DAT_HANDLE of = e->number == DAT_DTO_COMPLETION_EVENT
-					? e->data.dto_completion_event_data.ep_handle
-					: e->data.connect_event_data.ep_handle;
-
-		if (e->number != DAT_CONNECTION_REQUEST_EVENT && of == ep)
-			e->number = (DAT_EVENT_NUMBER)0;
-	}
-	dofi_unlock(&evd->lock);
-}
-
-/* ---- life ---- */
-
-static void coll_close(struct dofi_ia *ia)
-{
-	struct dofi_coll *coll = ia->coll;
-
-	atomic_store(&ia->coll_hooks, NULL);
-	while (atomic_load(&ia->coll_users))
-		usleep(CLOSE_TICK_US);
-	pthread_mutex_lock(&coll->lock);
-	while (!dofi_list_empty(&coll->groups))
-		dofi_coll_group_destroy(dofi_container(coll->groups.next, struct coll_group, link));
-	while (!dofi_list_empty(&coll->members))
-		dofi_coll_member_destroy(
-			dofi_container(coll->members.next, struct coll_member, link));
-	while (atomic_load(&coll->evd->borrowers))
-		usleep(CLOSE_TICK_US);
-	atomic_store(&coll->evd->obj.magic, 0);
-	dofi_evd_destroy(coll->evd);
-	pthread_mutex_unlock(&coll->lock);
-	pthread_mutex_destroy(&coll->lock);
-	ia->coll = NULL;
-	ia->coll_evd = NULL;
-	free(coll);
-}
-
-static const struct dofi_coll_hooks hooks = { coll_run, coll_close };
-
-static struct dofi_coll *coll_open(struct dofi_ia *ia)
-{
-	struct dofi_coll *coll = calloc(1, sizeof(*coll));
-
-	if (!coll)
-		return NULL;
-	if (dofi_evd_new(ia, EVENTS_FIRST,
-			 DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG, NULL, false,
-			 &coll->evd)) {
-		free(coll);
-		return NULL;
-	}
-	/* Alive, but not the consumer's: not in the list of objects. */
-	atomic_store(&coll->evd->obj.magic, DOFI_OBJ_MAGIC(DAT_HANDLE_TYPE_EVD));
-	coll->ia = ia;
-	pthread_mutex_init(&coll->lock, NULL);
-	dofi_list_init(&coll->members);
-	dofi_list_init(&coll->groups);
-	ia->coll = coll;
-	ia->coll_evd = coll->evd;
-	atomic_store_explicit(&ia->coll_hooks, &hooks, memory_order_release);
-	return coll;
-}
-
-struct dofi_coll *dofi_coll_of(struct dofi_ia *ia)
-{
-	static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-	struct dofi_coll *coll;
-
-	pthread_mutex_lock(&opening);
-	coll = ia->coll ? ia->coll : coll_open(ia);
-	pthread_mutex_unlock(&opening);
-	return coll;
 }
