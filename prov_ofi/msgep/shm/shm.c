@@ -19,12 +19,6 @@
 /* A bit of `notify`; the others: 1 + the number in the ready ring, 0: none. */
 #define NOTIFY_ASLEEP ((uint32_t)1 << 31)
 
-static inline _Atomic uint64_t *shm_mark_of(const struct msgep_shm *shm, const struct shm_ring *r,
-					    uint64_t pos)
-{
-	return (_Atomic uint64_t *)(void *)(r->base + (pos & (shm->size - 1)));
-}
-
 /* Orders earlier stores before later loads. Adds 0 instead of a fence, which thread checkers do not
  * know. */
 static inline void shm_order(struct msgep_shm *shm)
@@ -209,22 +203,6 @@ static inline uint64_t shm_position(const struct msgep_ep *ep, int channel)
 	       ep->w.shm->nonce;
 }
 
-static inline void shm_set_position(struct msgep_ep *ep, int channel, uint64_t at)
-{
-	struct msgep_shm *shm = ep->w.shm;
-
-	atomic_store_explicit(&ep->watch.next[channel].place,
-			      shm_mark_of(shm, &shm->in[channel], at), memory_order_relaxed);
-	atomic_store_explicit(&ep->watch.next[channel].mark, shm->nonce + at, memory_order_relaxed);
-}
-
-void shm_start_reading(struct msgep_ep *ep)
-{
-	for (int c = 0; c < MSGEP_CHANNELS; c++)
-		shm_set_position(ep, c, 0);
-	ep->watch.done = &ep->w.shm->tx->done;
-}
-
 static uint32_t shm_arrived(struct msgep_ep *ep)
 {
 	return shm_check_arrival(ep->w.shm);
@@ -346,15 +324,6 @@ static void shm_report_counts(struct msgep_ep *ep)
 		shm_notify(ep);
 	else
 		shm_notify_credits(ep);
-}
-
-void shm_keep_order(struct msgep_ep *ep)
-{
-	struct msgep_shm *shm = ep->w.shm;
-
-	shm->taken_reported = shm->taken;
-	atomic_store(&shm->rx->taken, shm->taken);
-	atomic_store(&shm->rx->several, 1);
 }
 
 /* For a queue of one endpoint. */

@@ -36,6 +36,13 @@
  * If the two processes have many connections, the reader does not poll each: `notify` contains the
  * number by which the writer announces this one in a ready ring (ready.h, shm_ready.c), after each
  * frame, and when it has reported its own position or what it has consumed.
+ *
+ * A source of this folder calls those above it in this list:
+ *
+ *   shm_pull.c   direct copies from the memory of the other process
+ *   shm_ready.c  memory of ready rings
+ *   shm_life.c   begin and end of a connection
+ *   shm.c        frames in rings, wakeups; operations of the transport
  */
 #ifndef DOFI_MSGEP_SHM_H
 #define DOFI_MSGEP_SHM_H
@@ -105,12 +112,22 @@ struct msgep_shm {
 	size_t map_len;
 };
 
-/* ---------------------------------------------------------------- shm.c */
+/* The mark of the frame at a position. */
+static inline _Atomic uint64_t *shm_mark_of(const struct msgep_shm *shm, const struct shm_ring *r,
+					    uint64_t pos)
+{
+	return (_Atomic uint64_t *)(void *)(r->base + (pos & (shm->size - 1)));
+}
 
-/* The reader begins at position 0; the nonce is known. */
-void shm_start_reading(struct msgep_ep *ep);
-/* The receive queue has several endpoints. */
-void shm_keep_order(struct msgep_ep *ep);
+/* The reader continues there. */
+static inline void shm_set_position(struct msgep_ep *ep, int channel, uint64_t at)
+{
+	struct msgep_shm *shm = ep->w.shm;
+
+	atomic_store_explicit(&ep->watch.next[channel].place,
+			      shm_mark_of(shm, &shm->in[channel], at), memory_order_relaxed);
+	atomic_store_explicit(&ep->watch.next[channel].mark, shm->nonce + at, memory_order_relaxed);
+}
 
 /* ---------------------------------------------------------------- shm_life.c */
 
@@ -120,6 +137,7 @@ void shm_keep_order(struct msgep_ep *ep);
 bool shm_membarrier_works(void);
 /* Operations of the transport. */
 void shm_prepare(void);
+void shm_keep_order(struct msgep_ep *ep);
 int shm_get_params(struct msgep_ep *ep, bool active, struct msgep_params *out);
 int shm_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_params *in);
 void shm_close(struct msgep_ep *ep);

@@ -90,6 +90,23 @@ static int shm_make_memory(uint32_t size)
 	return ret;
 }
 
+/* The reader begins at position 0; the nonce is known. */
+static void shm_start_reading(struct msgep_ep *ep)
+{
+	for (int c = 0; c < MSGEP_CHANNELS; c++)
+		shm_set_position(ep, c, 0);
+	ep->watch.done = &ep->w.shm->tx->done;
+}
+
+void shm_keep_order(struct msgep_ep *ep)
+{
+	struct msgep_shm *shm = ep->w.shm;
+
+	shm->taken_reported = shm->taken;
+	atomic_store(&shm->rx->taken, shm->taken);
+	atomic_store(&shm->rx->several, 1);
+}
+
 int shm_get_params(struct msgep_ep *ep, bool active, struct msgep_params *out)
 {
 	uint32_t kib = (uint32_t)dofi_param(DOFI_NUM_SHM_RING_KIB);
