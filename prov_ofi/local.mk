@@ -114,6 +114,7 @@ dofi_common_sources = \
 	prov_ofi/msgep/rdm/rdm_end.c \
 	prov_ofi/msgep/rdm/rdm_gap.c prov_ofi/msgep/rdm/rdm_int.h \
 	prov_ofi/msgep/rdm/rdm_large.c \
+	prov_ofi/msgep/rdm/rdm_life.c \
 	prov_ofi/msgep/rdm/rdm_open.c \
 	prov_ofi/msgep/rdm/rdm_owed.c \
 	prov_ofi/msgep/rdm/rdm_packets.c \

@@ -105,7 +105,7 @@ fuzz_packets_code = \
 	prov_ofi/msgep/rdm/rdm_peers.c prov_ofi/msgep/rdm/rdm_probe.c \
 	prov_ofi/msgep/rdm/rdm_end.c prov_ofi/msgep/rdm/rdm_timer.c \
 	prov_ofi/msgep/rdm/rdm_gap.c prov_ofi/msgep/rdm/rdm_owed.c \
-	prov_ofi/msgep/rdm/rdm_send.c \
+	prov_ofi/msgep/rdm/rdm_send.c prov_ofi/msgep/rdm/rdm_life.c \
 	prov_ofi/msgep/rdm/rdm_constrained.c prov_ofi/msgep/tcp_socks.c
 test_fuzz_driver_packets_CPPFLAGS = $(test_fuzz_driver_cm_msg_CPPFLAGS)
 test_fuzz_driver_packets_LDFLAGS = -Wl,--wrap=clock_gettime

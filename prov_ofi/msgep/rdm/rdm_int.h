@@ -14,8 +14,9 @@
  *   rdm_probe.c        checks that packets pass, and what has been lost
  *   rdm_peers.c        peer addresses, table of connections
  *   rdm_recv.c         polls, checks and stores packets that arrive
+ *   rdm_life.c         begin and end of a connection
  *   rdm_open.c         the adapter's libfabric objects
- *   rdm.c              operations of the transport
+ *   rdm.c              frames; operations of the transport
  *
  * Callers hold transport_lock, except where an endpoint or a domain is passed.
  */
@@ -161,6 +162,8 @@ void rdm_check_gaps(struct rdm_net *net);
 void rdm_send(struct rdm_conn *conn, struct rdm_packet *packet, uint8_t channel, uint32_t seq,
 	      uint32_t len);
 void rdm_send_credit(struct rdm_conn *conn);
+/* Sends one if half a window is owed and no other packet carries the counts. */
+void rdm_credit_if_due(struct rdm_conn *conn);
 /* The connection has been closed: sends its outstanding reply and query. */
 void rdm_send_last(struct rdm_conn *conn);
 enum rdm_owed {
@@ -202,6 +205,21 @@ unsigned int rdm_poll(struct rdm_net *net);
 bool rdm_confirm(struct rdm_conn *conn, uint32_t count);
 /* The peer has done `count` requests. */
 void rdm_acknowledged(struct rdm_conn *conn, uint32_t count);
+
+/* The endpoint has not processed all acknowledgements. */
+static inline bool rdm_acks_arrived(struct rdm_conn *conn)
+{
+	return atomic_load(&conn->acked) !=
+	       atomic_load_explicit(&conn->acked_processed, memory_order_relaxed);
+}
+
+/* rdm_life.c: operations of the transport. */
+int rdm_get_params(struct msgep_ep *ep, bool active, struct msgep_params *out);
+int rdm_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_params *in);
+void rdm_conn_end(struct msgep_ep *ep);
+size_t rdm_finish(struct msgep_ep *ep, uint8_t *out);
+void rdm_finished(struct msgep_ep *ep, const uint8_t *in, size_t len);
+bool rdm_drained(struct msgep_ep *ep, bool died);
 
 /* rdm_open.c */
 int rdm_find_inner(const struct dofi_fab *fab, struct fi_info **info);

@@ -123,6 +123,16 @@ void rdm_send_credit(struct rdm_conn *conn)
 	rdm_send(conn, packet, RDM_CREDIT, 0, RDM_HDR);
 }
 
+void rdm_credit_if_due(struct rdm_conn *conn)
+{
+	bool due = false;
+
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
+		due |= conn->returned[ch] - conn->reported[ch] >= (conn->net->window + 1) / 2;
+	if (due && conn->has_peer_params && !conn->broken)
+		rdm_send_credit(conn);
+}
+
 void rdm_send_last(struct rdm_conn *conn)
 {
 	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
