@@ -199,8 +199,9 @@ dofi_sources = \
 	prov_ofi/fabric/verbs/announce.c prov_ofi/fabric/verbs/announce.h \
 	prov_ofi/fabric/verbs/cq_reservation.c \
 	prov_ofi/fabric/verbs/device.c prov_ofi/fabric/verbs/device.h \
-	prov_ofi/fabric/verbs/device_mr.c \
+	prov_ofi/fabric/verbs/device_calls.h prov_ofi/fabric/verbs/device_mr.c \
 	prov_ofi/fabric/verbs/msg_prefix.c prov_ofi/fabric/verbs/msg_prefix.h \
+	prov_ofi/fabric/verbs/siw_post.c prov_ofi/fabric/verbs/siw_post.h \
 	prov_ofi/fabric/verbs/split_rdma.c prov_ofi/fabric/verbs/split_rdma.h \
 	prov_ofi/fabric/verbs/srq_stand_in.c prov_ofi/fabric/verbs/srq_stand_in.h \
 	prov_ofi/fabric/verbs/verbs_ops.c \

@@ -18,14 +18,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "fabric/verbs/device_calls.h"
 #include "fabric/verbs/srq_stand_in.h"
-#if __has_include(<infiniband/verbs.h>)
-#include <infiniband/verbs.h>
-#define HAVE_VERBS_H 1
-#endif
 
-/* Of libibverbs, whose inline functions have made these layouts a part of every program: a receive
- * request, a queue, and the functions of the device. */
+/* A receive request of libibverbs. */
 struct device_recv {
 	uint64_t id;
 	struct device_recv *next;
@@ -33,28 +29,10 @@ struct device_recv {
 	int count;
 };
 
-struct device_queue {
-	struct device_calls *calls;
-};
-
-#define CALLS_BEFORE_POST_RECV 20
-
-struct device_calls {
-	void *device;
-	void (*before[CALLS_BEFORE_POST_RECV])(void);
-	int (*post_recv)(struct device_queue *queue, struct device_recv *recv,
-			 struct device_recv **refused);
-};
-
 #ifdef HAVE_VERBS_H
 _Static_assert(offsetof(struct device_recv, id) == offsetof(struct ibv_recv_wr, wr_id) &&
 		       sizeof(struct device_recv) == sizeof(struct ibv_recv_wr),
 	       "a receive request of libibverbs");
-_Static_assert(offsetof(struct device_queue, calls) == offsetof(struct ibv_srq, context),
-	       "a shared receive queue of libibverbs");
-_Static_assert(offsetof(struct device_calls, post_recv) ==
-		       offsetof(struct ibv_context, ops.post_srq_recv),
-	       "the functions of a device of libibverbs");
 #endif
 
 /* Of libfabric: how struct vrb_srx and struct vrb_context begin (verbs_ofi.h). */
@@ -87,7 +65,7 @@ static int stand_in_post(struct device_queue *queue, struct device_recv *recv,
 		return EINVAL;
 	}
 	record->endpoint = NULL;
-	return s->device->calls->post_recv(s->device, recv, refused);
+	return s->device->calls->post_srq_recv(s->device, recv, refused);
 }
 
 static bool stand_in_needed(const struct dofi_fab *fab)
@@ -138,7 +116,7 @@ int dofi_srq_stand_in(const struct dofi_fab *fab, struct fid_ep *srx, struct fid
 	s->device = s->context.queue;
 	s->context.queue = &s->queue;
 	s->queue.calls = &s->calls;
-	s->calls.post_recv = stand_in_post;
+	s->calls.post_srq_recv = stand_in_post;
 	*out = &s->context.fid;
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "fabric/verbs/device_events.h"
 #include "fabric/verbs/host_probe.h"
 #include "fabric/verbs/msg_prefix.h"
+#include "fabric/verbs/siw_post.h"
 #include "fabric/verbs/split_rdma.h"
 #include "fabric/verbs/srq_stand_in.h"
 #include "object/ep.h"
@@ -53,6 +54,8 @@ static int verbs_cm_fd(int eq_fd)
 
 static void verbs_examine_domain(struct dofi_fab *fab)
 {
+	if (dofi_device_is_siw(fab))
+		dofi_siw_post_settle(fab);
 	if (dofi_srq_stand_in_fits(fab))
 		return;
 	fab->srq_depth = 0;

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Makes posts to soft-iWARP report what has happened to the request.
+ *
+ * QUIRK libfabric verbs: the library of soft-iWARP puts a request into the queue that it shares
+ * with the driver, and then calls the driver. While the connection ends, the call returns
+ * ENOTCONN, and so does the post, but the request stays in the queue and completes. libfabric
+ * frees its record of a request that was not posted, and again when it completes, so two later
+ * requests of that completion queue get one record, and the completion of one is reported as that
+ * of the other (seen with 1.17). The function of the device by which libfabric posts is replaced
+ * by one that returns success in this case. Requests that the driver does not complete are flushed
+ * by this library when the connection has ended.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "fabric/verbs/device.h"
+#include "fabric/verbs/device_calls.h"
+#include "fabric/verbs/siw_post.h"
+
+typedef int (*post_send_fn)(struct device_queue *queue, struct device_send *send,
+			    struct device_send **refused);
+
+/* All devices of the driver have the same. */
+static _Atomic(post_send_fn) device_post;
+
+static int siw_post(struct device_queue *queue, struct device_send *send,
+		    struct device_send **refused)
+{
+	int ret = atomic_load_explicit(&device_post, memory_order_acquire)(queue, send, refused);
+
+	if (ret == -ENOTCONN || ret == ENOTCONN || (ret == -1 && errno == ENOTCONN))
+		return 0;
+	return ret;
+}
+
+static void siw_post_replace(struct device_calls *calls)
+{
+	post_send_fn present = __atomic_load_n(&calls->post_send, __ATOMIC_RELAXED), none = NULL;
+
+	if (present == siw_post)
+		return;
+	if (!atomic_compare_exchange_strong(&device_post, &none, present) && none != present)
+		return;
+	__atomic_store_n(&calls->post_send, siw_post, __ATOMIC_RELEASE);
+}
+
+/* The libraries of which libfabric has taken its devices. */
+static void *siw_post_library(const char *name)
+{
+	return dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+}
+
+void dofi_siw_post_settle(const struct dofi_fab *fab)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	void *cm = siw_post_library("librdmacm.so.1"), *verbs = siw_post_library("libibverbs.so.1");
+	struct device_calls **(*get)(int *);
+	const char *(*name_of)(void *);
+	void (*release)(struct device_calls **);
+	struct device_calls **all;
+
+	*(void **)&get = cm ? dlsym(cm, "rdma_get_devices") : NULL;
+	*(void **)&release = cm ? dlsym(cm, "rdma_free_devices") : NULL;
+	*(void **)&name_of = verbs ? dlsym(verbs, "ibv_get_device_name") : NULL;
+	all = get && release && name_of ? get(NULL) : NULL;
+	if (!all)
+		dofi_log(DOFI_LOG_WARN,
+			 "%s: a disconnect by the peer while messages are sent can "
+			 "disturb other connections",
+			 fab->device);
+	pthread_mutex_lock(&lock);
+	for (int i = 0; all && all[i]; i++)
+		if (!strcmp(name_of(all[i]->device), fab->device))
+			siw_post_replace(all[i]);
+	pthread_mutex_unlock(&lock);
+	if (all)
+		release(all);
+	if (cm)
+		dlclose(cm);
+	if (verbs)
+		dlclose(verbs);
+}
