@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Wraps each call that is not on the data path in a function that disables cancellation. */
+/* Wraps each call that is not on the data path in a function that disables cancellation, and lets a
+ * close wait for calls that create or free objects. */
+#include <string.h>
+
 #define A1 a1
 #include "../src/call_params.h"
 #include "base/cancel.h"
@@ -15,8 +18,25 @@ DAT_PROVIDER dofi_guarded;
 		return function(A##n); \
 	}
 
+/* dat_cno_free waits for the CNO's agent, which may close the IA. */
+static inline bool guard_counts(const char *name)
+{
+	return strstr(name, "_create") || (strstr(name, "_free") && strcmp(name, "cno_free") != 0);
+}
+
 #define CALL(n, name, kind, ...) \
-	static GUARD(n, dofi_api_vtable.name##_func, guarded_##name, __VA_ARGS__)
+	static DAT_RETURN guarded_##name(P##n(__VA_ARGS__)) \
+	{ \
+		struct dofi_ia *ia = NULL; \
+		DAT_RETURN ret; \
+\
+		DOFI_NO_CANCEL(); \
+		if (guard_counts(#name) && !dofi_ia_enter(a1, &ia)) \
+			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1); \
+		ret = dofi_api_vtable.name##_func(A##n); \
+		dofi_ia_leave(ia); \
+		return ret; \
+	}
 #include "../src/calls.def"
 #undef CALL
 

@@ -58,6 +58,7 @@ static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	ia->early_ends = false;
 	ia->half_opens = NULL;
 	ia->probes = 0;
+	ia->calls = 0;
 	ia->coll = NULL;
 	ia->coll_evd = NULL;
 	ia->coll_hooks = NULL;
@@ -302,6 +303,15 @@ static void ia_destroy_all(struct dofi_ia *ia)
 	}
 }
 
+/* Waits for calls in other threads that create or free objects of the IA. */
+static void ia_await_calls(struct dofi_ia *ia)
+{
+	pthread_mutex_lock(&ia->obj_lock);
+	while (ia->calls)
+		pthread_cond_wait(&ia->calls_over, &ia->obj_lock);
+	pthread_mutex_unlock(&ia->obj_lock);
+}
+
 /* Waits for connect calls that probe a host and use the IA meanwhile. */
 static void ia_await_probes(struct dofi_ia *ia)
 {
@@ -324,6 +334,7 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
 	if (!dofi_obj_retire(&ia->obj))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	ia_await_calls(ia);
 	dofi_async_retire(ia);
 	by_agent = dofi_progress_is_me(ia);
 	if (by_agent)

@@ -90,6 +90,8 @@ struct dofi_ia {
 	pthread_mutex_t obj_lock;
 	struct dofi_list objs[DOFI_KINDS];
 	unsigned int obj_count[DOFI_KINDS];
+	unsigned int calls;        /* see dofi_ia_enter; obj_lock */
+	pthread_cond_t calls_over; /* no such call is left; with obj_lock */
 
 	struct dofi_evd *_Atomic async_evd; /* see dofi_async_push */
 	bool own_async_evd;
@@ -142,6 +144,12 @@ static inline struct dofi_ia *dofi_ia_live(DAT_IA_HANDLE handle)
 {
 	return (struct dofi_ia *)dofi_obj_live(handle, DAT_HANDLE_TYPE_IA);
 }
+
+/* Around calls that create or free objects: closing the IA waits for them, so that none of them
+ * leaves an object behind or uses the fabric when it is closed. enter stores the IA of the handle,
+ * or NULL if the handle is invalid, which the call reports. False: the IA is being closed. */
+bool dofi_ia_enter(DAT_HANDLE handle, struct dofi_ia **ia);
+void dofi_ia_leave(struct dofi_ia *ia);
 
 /* One function for each thread safety with which a name may be registered: only the jump table
  * distinguishes them for the registry. */

@@ -37,6 +37,7 @@ static void kind_setup_ia(void *p)
 	struct dofi_ia *ia = p;
 
 	pthread_mutex_init(&ia->obj_lock, NULL);
+	pthread_cond_init(&ia->calls_over, NULL);
 	pthread_mutex_init(&ia->prog_lock, NULL);
 	pthread_mutex_init(&ia->cm_lock, NULL);
 	pthread_cond_init(&ia->probes_done, NULL);

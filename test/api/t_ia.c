@@ -531,6 +531,83 @@ TEST(ia, close_abrupt_while_another_open_reports_on_the_async_evd)
 	}
 }
 
+struct makers {
+	struct node node;
+	DAT_EVD_HANDLE dto, conn, cr;
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+};
+
+static void make_endpoints_until_closed(void *arg)
+{
+	struct makers *m = arg;
+	DAT_EP_HANDLE ep;
+	DAT_RETURN ret;
+
+	do {
+		ret = dat_ep_create(m->node.ia, m->node.pz, m->dto, m->dto, m->conn, NULL, &ep);
+		if (ret == DAT_SUCCESS) {
+			connect_to(ep, m->node.attr.ia_address_ptr, m->qual);
+			ret = dat_ep_free(ep);
+		}
+	} while (ret == DAT_SUCCESS);
+	ASSERT_EQ(DAT_GET_TYPE(ret), DAT_INVALID_HANDLE);
+}
+
+static void make_evds_until_closed(void *arg)
+{
+	struct makers *m = arg;
+	DAT_EVD_HANDLE evd;
+	DAT_RETURN ret;
+
+	do {
+		ret = dat_evd_create(m->node.ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evd);
+		if (ret == DAT_SUCCESS)
+			ret = dat_evd_free(evd);
+	} while (ret == DAT_SUCCESS);
+	ASSERT_EQ(DAT_GET_TYPE(ret), DAT_INVALID_HANDLE);
+}
+
+static void make_service_points_until_closed(void *arg)
+{
+	struct makers *m = arg;
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+	DAT_RETURN ret;
+
+	do {
+		ret = dat_psp_create_any(m->node.ia, &qual, m->cr, DAT_PSP_CONSUMER_FLAG, &psp);
+		if (ret == DAT_SUCCESS)
+			ret = dat_psp_free(psp);
+	} while (ret == DAT_SUCCESS);
+	ASSERT_EQ(DAT_GET_TYPE(ret), DAT_INVALID_HANDLE);
+}
+
+/* It waits for their calls: none leaves an object behind, or uses a fabric that is closed. */
+TEST_LIMIT(ia, close_abrupt_while_others_create_and_free_objects, 60)
+{
+	struct dt_thread t[6];
+	struct makers m;
+
+	for (int round = 0; round < 40; round++) {
+		node_open(&m.node);
+		m.dto = evd_make(&m.node, 64, DAT_EVD_DTO_FLAG);
+		m.conn = evd_make(&m.node, 64, DAT_EVD_CONNECTION_FLAG);
+		m.cr = evd_make(&m.node, 64, DAT_EVD_CR_FLAG);
+		OK(dat_psp_create_any(m.node.ia, &m.qual, m.cr, DAT_PSP_CONSUMER_FLAG, &m.psp));
+		for (int i = 0; i < 6; i++)
+			dt_thread_start(&t[i],
+					i < 2   ? make_endpoints_until_closed
+					: i < 4 ? make_evds_until_closed
+						: make_service_points_until_closed,
+					&m);
+		dt_sleep_us(2000);
+		node_abort(&m.node);
+		for (int i = 0; i < 6; i++)
+			dt_thread_join(&t[i]);
+	}
+}
+
 struct closer {
 	DAT_IA_HANDLE ia;
 	DAT_RETURN ret;
@@ -553,7 +630,6 @@ static bool same_fds(const struct dt_fds *then)
 	dt_fds_get(&now);
 	return !memcmp(&now, then, sizeof(now));
 }
-
 TEST(ia, close_abrupt_by_an_agent_of_its_own_succeeds)
 {
 	DAT_OS_WAIT_PROXY_AGENT agent;
