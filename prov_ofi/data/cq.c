@@ -7,6 +7,7 @@
 #include "base/error_text.h"
 #include "base/log.h"
 #include "data/amo.h"
+#include "data/cq.h"
 #include "data/cq_data.h"
 #include "data/dto_event.h"
 #include "data/srq_cq.h"
@@ -36,25 +37,6 @@ ALWAYS_INLINE bool cq_report_head(struct dofi_ep *ep, struct dofi_queue *q, uint
 	atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
 	atomic_store_explicit(&q->head, head + 1, memory_order_release);
 	return true;
-}
-
-/* Rewinds the ring if it is empty. Caller holds evd->lock. Only tries ep->lock: a posting thread or
- * a caller of this function may hold it. */
-void dofi_queue_rewind(struct dofi_ep *ep, struct dofi_queue *q)
-{
-	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
-
-	if (!dofi_trylock(&ep->lock))
-		return;
-	/* In other states the queue may be read without either lock. */
-	if (ep->state == DAT_EP_STATE_CONNECTED && q->sent == head &&
-	    atomic_load_explicit(&q->tail, memory_order_relaxed) == head) {
-		atomic_fetch_add_explicit(&q->rewind_base, head, memory_order_relaxed);
-		q->sent = 0;
-		atomic_store_explicit(&q->tail, 0, memory_order_relaxed);
-		atomic_store_explicit(&q->head, 0, memory_order_release);
-	}
-	dofi_unlock(&ep->lock);
 }
 
 ALWAYS_INLINE void cq_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd,

@@ -79,8 +79,10 @@ bool dofi_cq_may_sleep(struct dofi_evd *evd);
 
 /* Reports completed operations at the head of a queue. Caller holds the lock of its EVD. */
 void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd);
-/* The same; takes that lock. Operations that the fabric does not execute, or that are posted to a
- * disconnected EP, complete at once, after all earlier ones. */
+/* The same of an open EP, without the buffers of its SRQ. */
+void dofi_queue_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd);
+/* The same as the first; takes that lock. Operations that the fabric does not execute, or that are
+ * posted to a disconnected EP, complete at once, after all earlier ones. */
 void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q);
 /* Completes a request that the fabric does not execute. Caller holds ep->lock. */
 void dofi_dto_finish(struct dofi_dto *dto, uint8_t status);

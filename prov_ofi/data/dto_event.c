@@ -32,3 +32,21 @@ void dofi_event_count_receive(struct dofi_ep *ep, struct dofi_event *e)
 	dofi_srq_check_soft_mark(ep);
 	dofi_srq_check_hard_mark(ep);
 }
+
+/* Only tries ep->lock: a posting thread or a caller of this function may hold it. */
+void dofi_queue_rewind(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
+
+	if (!dofi_trylock(&ep->lock))
+		return;
+	/* In other states the queue may be read without either lock. */
+	if (ep->state == DAT_EP_STATE_CONNECTED && q->sent == head &&
+	    atomic_load_explicit(&q->tail, memory_order_relaxed) == head) {
+		atomic_fetch_add_explicit(&q->rewind_base, head, memory_order_relaxed);
+		q->sent = 0;
+		atomic_store_explicit(&q->tail, 0, memory_order_relaxed);
+		atomic_store_explicit(&q->head, 0, memory_order_release);
+	}
+	dofi_unlock(&ep->lock);
+}

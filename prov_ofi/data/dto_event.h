@@ -6,7 +6,6 @@
 #include "base/inline.h"
 #include "base/log.h"
 #include "base/probe.h"
-#include "data/cq.h"
 #include "object/deferred_work.h"
 #include "object/srq.h"
 
@@ -124,9 +123,9 @@ ALWAYS_INLINE enum dofi_event_state dofi_dto_queue_event(struct dofi_ep *ep,
 /* Rewind the ring to slot 0 once the head has passed this index. */
 #define DOFI_QUEUE_REWIND 64
 
-/* Reports completed operations at the head of a queue whose EP is open. */
-void dofi_queue_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd);
+/* Rewinds the ring if it is empty. Caller holds evd->lock. */
 void dofi_queue_rewind(struct dofi_ep *ep, struct dofi_queue *q);
+
 /* The operation of a completion; NULL: none, or one that is not posted to the fabric. An operation
  * completes once, whatever the fabric reports after it has been flushed. */
 ALWAYS_INLINE struct dofi_dto *dofi_cq_dto(void *context)

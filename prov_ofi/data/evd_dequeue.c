@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "data/amo.h"
+#include "data/cq.h"
 #include "data/dto_event.h"
 #include "fabric/fab_ops.h"
 #include "object/coll_handle.h"
