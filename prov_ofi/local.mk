@@ -87,15 +87,16 @@ dofi_common_sources = \
 	prov_ofi/msgep/object/proto_read.c \
 	prov_ofi/msgep/object/proto_rx.c \
 	prov_ofi/msgep/object/srx.c \
-	prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair.h \
+	prov_ofi/msgep/pair/pair.h \
 	prov_ofi/msgep/pair/pair_bulk.c \
 	prov_ofi/msgep/pair/pair_carry.c \
 	prov_ofi/msgep/pair/pair_cm.c \
+	prov_ofi/msgep/pair/pair_conn.c \
 	prov_ofi/msgep/pair/pair_end.c \
 	prov_ofi/msgep/pair/pair_events.c \
 	prov_ofi/msgep/pair/pair_int.h \
 	prov_ofi/msgep/pair/pair_link.c \
-	prov_ofi/msgep/pair/pair_message.c \
+	prov_ofi/msgep/pair/pair_message.c prov_ofi/msgep/pair/pair_message.h \
 	prov_ofi/msgep/pair/pair_open.c \
 	prov_ofi/msgep/pair/pair_poll.c \
 	prov_ofi/msgep/pair/pair_post.c \
@@ -106,7 +107,7 @@ dofi_common_sources = \
 	prov_ofi/msgep/pair/pair_sock.c \
 	prov_ofi/msgep/pair/pair_token.c \
 	prov_ofi/msgep/pair/pair_transfer.c \
-	prov_ofi/msgep/pair/pair_unsolicited.c \
+	prov_ofi/msgep/pair/pair_unsolicited.c prov_ofi/msgep/pair/pair_unsolicited.h \
 	prov_ofi/msgep/pair/pair_work.c \
 	prov_ofi/msgep/peer_memory.h \
 	prov_ofi/msgep/rdm/rdm.c prov_ofi/msgep/rdm/rdm.h \
@@ -124,7 +125,7 @@ dofi_common_sources = \
 	prov_ofi/msgep/rdm/rdm_send.c \
 	prov_ofi/msgep/rdm/rdm_timer.c \
 	prov_ofi/msgep/reply.h \
-	prov_ofi/msgep/shm/shm.c \
+	prov_ofi/msgep/shm/shm_rings.c \
 	prov_ofi/msgep/shm/shm_life.c \
 	prov_ofi/msgep/shm/shm_pull.c \
 	prov_ofi/msgep/shm/shm_ready.c prov_ofi/msgep/shm/shm.h \

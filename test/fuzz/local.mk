@@ -137,7 +137,7 @@ fuzz_pairs_code = \
 	prov_ofi/fabric/fab_info.c prov_ofi/msgep/inner.c \
 	prov_ofi/msgep/cm/cm_route.c prov_ofi/msgep/cm/cm_route_recv.c prov_ofi/msgep/cm/cm_msg.c \
 	prov_ofi/msgep/fid/fid_ep.c prov_ofi/msgep/object/ep_conn.c prov_ofi/msgep/cm/inbox.c \
-	prov_ofi/msgep/object/mr.c prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair_bulk.c \
+	prov_ofi/msgep/object/mr.c prov_ofi/msgep/pair/pair_conn.c prov_ofi/msgep/pair/pair_bulk.c \
 	prov_ofi/msgep/pair/pair_carry.c prov_ofi/msgep/pair/pair_cm.c \
 	prov_ofi/msgep/pair/pair_end.c prov_ofi/msgep/pair/pair_events.c \
 	prov_ofi/msgep/pair/pair_link.c prov_ofi/msgep/pair/pair_message.c \

@@ -7,7 +7,8 @@
 #ifndef FUZZ_PAIRS_H
 #define FUZZ_PAIRS_H
 
-#include "msgep/pair/pair_int.h"
+#include "msgep/pair/pair_message.h"
+#include "msgep/pair/pair_unsolicited.h"
 
 /* Of the only service point. */
 #define PAIRS_PORT 7

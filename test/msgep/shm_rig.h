@@ -13,7 +13,7 @@
 #include "msgep/cm/cm_msg.h"
 
 #define RING (64u << 10)
-/* Kind of a frame without meaning that reaches to the end of the ring (shm.c). */
+/* Kind of a frame without meaning that reaches to the end of the ring (shm_rings.c). */
 #define SKIP 255
 
 struct side {
@@ -65,7 +65,7 @@ struct shm_params {
 	bool no_fd;
 };
 
-struct control { /* layout of shm.c: 192 bytes for each direction */
+struct control { /* layout of shm.h: 192 bytes for each direction */
 	_Alignas(64) _Atomic uint64_t head[2];
 	_Atomic uint32_t notify, several, pulls;
 	_Alignas(64) _Atomic uint32_t wants;

@@ -3,7 +3,8 @@
 #ifndef TEST_MSGEP_T_PAIR_H
 #define TEST_MSGEP_T_PAIR_H
 
-#include "msgep/pair/pair_int.h"
+#include "msgep/pair/pair_message.h"
+#include "msgep/pair/pair_unsolicited.h"
 
 /* A connection that is up, whose lock the case holds, and that the poll is processing. */
 struct one {

@@ -12,7 +12,7 @@
 
 #include "base/error_text.h"
 #include "base/log.h"
-#include "msgep/pair/pair_int.h"
+#include "msgep/pair/pair_unsolicited.h"
 
 static struct pair_bulk *bulk_new(struct pair_conn *conn)
 {

@@ -14,7 +14,7 @@
  * Callers hold ep->lock. */
 #include <string.h>
 
-#include "msgep/pair/pair_int.h"
+#include "msgep/pair/pair_message.h"
 
 /* The bulk endpoint's announcements; NULL: none are collected. */
 static struct pair_carry *carry_of(const struct pair_conn *conn)

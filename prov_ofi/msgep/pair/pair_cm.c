@@ -11,7 +11,7 @@
 #include "base/cancel.h"
 #include "base/log.h"
 #include "msgep/cm/inbox.h"
-#include "msgep/pair/pair_int.h"
+#include "msgep/pair/pair_message.h"
 
 /* Maximum of recorded service points of a peer. */
 #define POINTS_MOST 256

@@ -22,7 +22,7 @@
  *   pair_poll.c         completion queues: messages, control packets
  *   pair_reap.c         half-open connections to the listeners
  *   pair_open.c         the adapter's libfabric objects
- *   pair.c              ends of DAT connections; operations of the transport
+ *   pair_conn.c         ends of DAT connections; operations of the transport
  */
 #ifndef DOFI_MSGEP_PAIR_INT_H
 #define DOFI_MSGEP_PAIR_INT_H
@@ -76,66 +76,6 @@ void pair_conn_violate(struct pair_conn *conn, const char *what);
 /* The pair has failed: ends its connections one by one. Caller holds net->lock. */
 void pair_break(struct pair *pair, int err);
 
-/* pair_message.c */
-/* Space for `need` bytes in the open message. NULL: libfabric has to send others first, unless the
- * packet must not be lost. For this and the following the caller holds pair->lock. */
-uint8_t *pair_open_space(struct pair *pair, uint32_t need, bool must);
-/* There is no space for a packet of the connection. */
-void pair_starve(struct pair_conn *conn);
-/* Adds as many credits as fit; leaves an open message. */
-void pair_put_credits(struct pair *pair);
-/* Puts the counts of a credit into another packet of the connection. */
-void pair_put_counts(struct pair_conn *conn, struct msgep_frame *f);
-/* Something that has been collected has that need. */
-void pair_mark_dirty(struct pair *pair, enum pair_need need);
-static inline uint32_t pair_empty_polls(const struct pair *pair)
-{
-	return atomic_load_explicit(&pair->net->empty_polls, memory_order_relaxed);
-}
-
-static inline void pair_set_need(struct pair *pair, enum pair_need need)
-{
-	DOFI_ASSERT_LOCKED(&pair->lock);
-	if (pair->need >= need)
-		return;
-	pair->need = need;
-	if (need == PAIR_LAZY)
-		msgep_reply_owed(&pair->reply, pair_empty_polls(pair));
-}
-
-/* Sends what has been collected if any of it has this need, or a higher one. */
-void pair_flush(struct pair *pair, enum pair_need least);
-/* The same for all pairs that have collected something. Caller holds net->lock, and has disabled
- * cancellation, as for pair_flush. */
-void pair_flush_all(struct pair_net *net, enum pair_need least);
-static inline void pair_flush_dirty(struct pair_net *net, enum pair_need least)
-{
-	if (atomic_load_explicit(&net->dirty_need, memory_order_relaxed) >= least)
-		pair_flush_all(net, least);
-}
-
-/* Queues packets of a connection that have been committed; false: no space now. The next flush
- * sends them. Caller holds ep->lock. */
-bool pair_put_packets(struct pair_conn *conn, const uint8_t *packets, uint32_t len);
-/* Queues a packet regardless of credits, to the connection of that mark. The next flush sends it.
- * False: no memory. */
-bool pair_send_control(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t value,
-		       uint64_t total, const void *data, size_t len);
-/* Sends one to the peer of a connection. */
-void pair_control(struct pair_conn *conn, uint8_t kind, uint64_t value, uint64_t total);
-/* Of `left` transfers one has ended: ends the wait of held packets, unless there are enough others.
- * Caller holds ep->lock. */
-void pair_unhold(struct pair_conn *conn, uint32_t left);
-/* The connection owes the peer a credit. Caller holds ep->lock. */
-void pair_owe(struct pair_conn *conn);
-/* A message has completed. Caller holds net->lock. */
-void pair_sent(struct pair_buf *buf);
-/* The pair is closed: returns its buffers to the pool. */
-void pair_drop_unsent(struct pair *pair);
-/* Adds a buffer, for messages that must be sent even without memory. 0 or negative. */
-int pair_buf_new(struct pair_net *net);
-void pair_pool_free(struct pair_net *net);
-
 /* pair_carry.c. Caller holds ep->lock. */
 /* True if the peer has consumed all requests that took this path. */
 static inline bool pair_path_is_consumed(struct pair_conn *conn, struct pair_path *path)
@@ -155,45 +95,6 @@ bool pair_carry_passed(struct pair_conn *conn);
 void pair_carry_check(struct pair_conn *conn);
 /* The connection ends: what has been collected is not sent. */
 void pair_carry_drop(struct pair_conn *conn);
-
-/* pair_unsolicited.c. Caller holds ep->lock. */
-/* The transport's operation. */
-enum msgep_bulk_mode pair_bulk_mode(struct msgep_ep *ep, uint8_t kind);
-/* True if the packet begins to use a receive of the peer. */
-static inline bool pair_takes_receive(const struct msgep_frame *f)
-{
-	return f->kind == MSGEP_MSG ? f->flags & MSGEP_FIRST : f->kind == MSGEP_IMM;
-}
-
-/* The connection has a bulk endpoint, and a packet of that size follows the requests that have been
- * sent. */
-void pair_note_order(struct pair_conn *conn, const struct msgep_frame *f, uint32_t size);
-static inline void pair_note_request(struct pair_conn *conn, const struct msgep_frame *f,
-				     uint32_t size)
-{
-	if (conn->bulk)
-		pair_note_order(conn, f, size);
-	conn->used_receives += pair_takes_receive(f);
-}
-
-/* The peer has posted that many receives since the connection began, or 0. */
-static inline void pair_note_receives(struct pair_conn *conn, uint32_t posted)
-{
-	if ((int32_t)(posted - conn->peer_receives) > 0)
-		conn->peer_receives = posted;
-}
-
-/* True if the peer has posted memory for all unsolicited requests. */
-static inline bool pair_is_solicited(struct pair_conn *conn)
-{
-	return pair_path_is_consumed(conn, &conn->unsolicited);
-}
-
-/* True if long data has an endpoint now. */
-static inline bool pair_has_bulk(const struct pair_conn *conn)
-{
-	return conn->bulk && conn->bulk->state == PAIR_UP && conn->bulk->leave == BULK_KEPT;
-}
 
 /* pair_cm.c. Caller holds net->lock. */
 static inline uint64_t pair_route_number(const struct pair *pair)

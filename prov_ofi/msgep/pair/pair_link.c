@@ -14,7 +14,7 @@
 #include "fabric/fab_info.h"
 #include "fabric/netif.h"
 #include "msgep/cm/inbox.h"
-#include "msgep/pair/pair_int.h"
+#include "msgep/pair/pair_message.h"
 
 /* Limit of the table of pairs. */
 #define PAIRS_MAX (1u << 16)

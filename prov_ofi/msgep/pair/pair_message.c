@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "msgep/cm/inbox.h"
-#include "msgep/pair/pair_int.h"
+#include "msgep/pair/pair_message.h"
 
 static struct pair_buf *pair_buf_get(struct pair_net *net)
 {

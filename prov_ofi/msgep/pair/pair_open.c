@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/port_range.h"
 #include "fabric/fab_info.h"
-#include "msgep/pair/pair_int.h"
+#include "msgep/pair/pair_message.h"
 #include "msgep/tcp_socks.h"
 #include "diag/diag.h"
 

@@ -9,7 +9,8 @@
 #include "base/error_text.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "msgep/pair/pair_int.h"
+#include "msgep/pair/pair_message.h"
+#include "msgep/pair/pair_unsolicited.h"
 
 /* ---------------------------------------------------------------- control packets */
 

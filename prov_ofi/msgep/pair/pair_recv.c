@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "msgep/cm/cm_msg.h"
-#include "msgep/pair/pair_int.h"
+#include "msgep/pair/pair_unsolicited.h"
 
 static bool pair_is_for(const struct pair_conn *conn, const struct msgep_frame *f)
 {

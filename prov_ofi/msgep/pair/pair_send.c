@@ -5,7 +5,8 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
-#include "msgep/pair/pair_int.h"
+#include "msgep/pair/pair_message.h"
+#include "msgep/pair/pair_unsolicited.h"
 
 /* Bytes of packets of that channel that may be sent. */
 static uint32_t pair_credits(struct pair_conn *conn, int channel)

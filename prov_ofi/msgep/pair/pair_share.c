@@ -24,7 +24,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "msgep/pair/pair_int.h"
+#include "msgep/pair/pair_message.h"
+#include "msgep/pair/pair_unsolicited.h"
 
 static bool share_has_place(const struct pair_net *net)
 {

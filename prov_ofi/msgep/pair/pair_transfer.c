@@ -7,7 +7,8 @@
 #include "base/error_text.h"
 #include "base/log.h"
 #include "msgep/iov.h"
-#include "msgep/pair/pair_int.h"
+#include "msgep/pair/pair_message.h"
+#include "msgep/pair/pair_unsolicited.h"
 
 static struct pair_transfer *transfer_get(struct pair_net *net)
 {

@@ -13,7 +13,7 @@
  * of its acknowledgements, and with credits. A shared queue has none for one connection.
  *
  * Callers hold ep->lock. */
-#include "msgep/pair/pair_int.h"
+#include "msgep/pair/pair_unsolicited.h"
 
 /* True if the peer's program cannot delay a request that is sent now. */
 static bool unsolicited_is_clear(const struct pair_conn *conn)

@@ -42,7 +42,7 @@
  *   shm_pull.c   direct copies from the memory of the other process
  *   shm_ready.c  memory of ready rings
  *   shm_life.c   begin and end of a connection
- *   shm.c        frames in rings, wakeups; operations of the transport
+ *   shm_rings.c  frames in rings, wakeups; operations of the transport
  */
 #ifndef DOFI_MSGEP_SHM_H
 #define DOFI_MSGEP_SHM_H

@@ -8,7 +8,8 @@
 #include "base/be_bytes.h"
 #include "base/grow.h"
 #include "msgep/cm/inbox.h"
-#include "msgep/pair/pair_int.h"
+#include "msgep/pair/pair_message.h"
+#include "msgep/pair/pair_unsolicited.h"
 
 /* Limit of the table of connections. */
 #define CONNS_MAX (1u << 20)
