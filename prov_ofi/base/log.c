@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/param.h"
 #include "base/log_file.h"
 
 typedef void (*report_fn)(const char *text);
 
 static _Atomic(report_fn) report;
 static _Thread_local bool quiet;
+static _Atomic int most_detailed = DOFI_LOG_ERROR;
 
 /* The registry library looks this symbol up and passes its collector of messages. */
 __attribute__((visibility("default"))) void dapl_ofi_set_report(report_fn fn);
@@ -26,6 +26,11 @@ void dapl_ofi_set_report(report_fn fn)
 
 static struct dofi_log_file file = DOFI_LOG_FILE_INIT("DAPL_OFI_LOG_FILE");
 
+void dofi_log_set_level(long level)
+{
+	most_detailed = (int)level;
+}
+
 void dofi_log_file(const char *path)
 {
 	dofi_log_file_set(&file, path);
@@ -36,7 +41,7 @@ void dofi_log(enum dofi_log_level level, const char *fmt, ...)
 	char text[512], line[560];
 	va_list ap;
 
-	if ((long)level > dofi_param(DOFI_NUM_LOG))
+	if ((int)level > most_detailed)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);

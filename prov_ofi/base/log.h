@@ -15,6 +15,8 @@ enum dofi_log_level {
 void dofi_log(enum dofi_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Sets the most detailed level that is logged; 0: none. Errors until then. */
+void dofi_log_set_level(long level);
 /* Sets the file of the messages; NULL: stderr. See base/log_file.h. */
 void dofi_log_file(const char *path);
 

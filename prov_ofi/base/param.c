@@ -207,6 +207,7 @@ void dofi_param_load(void)
 	/* The level first: it decides whether errors in the others are logged. */
 	param_load(DOFI_NUM_LOG);
 	param_load_legacy_level();
+	dofi_log_set_level(numbers[DOFI_NUM_LOG].value);
 	for (int i = 0; i < DOFI_NUM_COUNT; i++)
 		if (i != DOFI_NUM_LOG)
 			param_load((enum dofi_number)i);

@@ -56,10 +56,15 @@ static const struct setting libdat_settings[] = {
 static char *warning[MAX_WARNINGS];
 static int num_warnings;
 
-/* This program does not write the log file. */
+/* This program does not write the log. */
 void dofi_log_file(const char *path)
 {
 	(void)path;
+}
+
+void dofi_log_set_level(long level)
+{
+	(void)level;
 }
 
 /* Collects the warnings of the provider's parser of settings. */
