@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #include "diag.h"
-#include "registry.h"
+#include "key.h"
+#include "lock.h"
 #include "static.h"
 
 #define MAX_LINES 10

@@ -8,8 +8,9 @@
 
 #include "cancel.h"
 #include "diag.h"
-#include "ia.h"
+#include "extension.h"
 #include "iatable.h"
+#include "use.h"
 
 static atomic_bool enabled;
 

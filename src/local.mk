@@ -13,12 +13,15 @@ dati_sources = \
 	src/diag.c \
 	src/diag.h \
 	src/dispatch.c \
+	src/extension.h \
 	src/ia.c \
-	src/ia.h \
 	src/iatable.c \
 	src/iatable.h \
+	src/key.h \
 	src/load.c \
 	src/load.h \
+	src/lock.c \
+	src/lock.h \
 	src/registry.c \
 	src/registry.h \
 	src/rank.c \
@@ -28,7 +31,9 @@ dati_sources = \
 	src/events.def \
 	src/strerror.c \
 	src/strevent.c \
-	src/strings.def
+	src/strings.def \
+	src/use.c \
+	src/use.h
 
 lib_LTLIBRARIES += libdat.la libdat2.la
 

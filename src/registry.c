@@ -16,9 +16,6 @@
 #include "registry.h"
 #include "static.h"
 
-pthread_mutex_t dati_lock = PTHREAD_MUTEX_INITIALIZER;
-pthread_cond_t dati_changed = PTHREAD_COND_INITIALIZER;
-
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool started, stopped;
 static struct dati_dynamic *registered;

@@ -6,11 +6,11 @@
 
 #include "cancel.h"
 #include "diag.h"
-#include "ia.h"
 #include "iatable.h"
 #include "rank.h"
 #include "registry.h"
 #include "static.h"
+#include "use.h"
 
 /* One of the two names. */
 struct side {

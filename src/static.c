@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "diag.h"
+#include "key.h"
 #include "rank.h"
-#include "registry.h"
 #include "static.h"
 
 #ifndef DATI_CONF_PATH

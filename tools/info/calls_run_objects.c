@@ -96,6 +96,40 @@ void info_run_events(void)
 
 /* ---- memory ---- */
 
+DAT_DTO_COOKIE info_run_cookie(uint64_t value)
+{
+	DAT_DTO_COOKIE cookie;
+
+	cookie.as_64 = value;
+	return cookie;
+}
+
+DAT_LMR_TRIPLET info_run_local(const struct info_run_end *end, size_t len)
+{
+	DAT_LMR_TRIPLET triplet;
+
+	memset(&triplet, 0, sizeof(triplet));
+	triplet.lmr_context = end->lmr_context;
+	triplet.virtual_address = (DAT_VADDR)(uintptr_t)end->mem;
+	triplet.segment_length = (__typeof__(triplet.segment_length))len;
+	return triplet;
+}
+
+DAT_RMR_TRIPLET info_run_remote(DAT_VADDR address, size_t len, DAT_RMR_CONTEXT context)
+{
+	DAT_RMR_TRIPLET triplet;
+
+	memset(&triplet, 0, sizeof(triplet));
+	triplet.rmr_context = context;
+#if DAT_API_MAJOR == 1
+	triplet.target_address = address;
+#else
+	triplet.virtual_address = address;
+#endif
+	triplet.segment_length = (__typeof__(triplet.segment_length))len;
+	return triplet;
+}
+
 bool info_run_register(const char *use, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
 		       size_t len, int priv, bool zero_based, struct info_run_end *end)
 {

@@ -8,12 +8,14 @@ info_api_sources = \
 	src/conf.c src/conf.h \
 	src/dati_api.h \
 	src/diag.h \
-	src/registry.h \
+	src/key.h \
 	src/rank.c src/rank.h \
 	src/static.c src/static.h \
 	tools/info/api.h \
 	tools/info/attr_api.c \
-	tools/info/calls_run.c tools/info/calls_run.h \
+	tools/info/calls_report.c \
+	tools/info/calls_result.c \
+	tools/info/calls_run.h \
 	tools/info/calls_run_conn.c \
 	tools/info/calls_run_data.c \
 	tools/info/calls_run_objects.c \
@@ -81,9 +83,11 @@ BUILT_SOURCES += $(call_names)
 CLEANFILES += $(call_names)
 EXTRA_DIST += tools/info/call_names.awk
 tools/info/dat_info-calls_rows.$(OBJEXT): $(call_names)
-tools/info/libapi1_la-calls_run.lo tools/info/libapi1_la-calls_run_conn.lo: $(call_names)
+tools/info/libapi1_la-calls_report.lo tools/info/libapi1_la-calls_result.lo \
+tools/info/libapi1_la-calls_run_conn.lo: $(call_names)
 tools/info/libapi1_la-calls_run_data.lo tools/info/libapi1_la-calls_run_objects.lo: $(call_names)
-tools/info/libapi2_la-calls_run.lo tools/info/libapi2_la-calls_run_conn.lo: $(call_names)
+tools/info/libapi2_la-calls_report.lo tools/info/libapi2_la-calls_result.lo \
+tools/info/libapi2_la-calls_run_conn.lo: $(call_names)
 tools/info/libapi2_la-calls_run_data.lo tools/info/libapi2_la-calls_run_objects.lo: $(call_names)
 tools/info/libapi2_la-calls_run_coll.lo tools/info/libapi2_la-calls_run_ib.lo: $(call_names)
 

@@ -48,9 +48,10 @@ tools_perf_dat_perf_SOURCES = \
 	tools/perf/stats.c \
 	tools/perf/stream.c \
 	tools/perf/transport.h \
+	tools/perf/tdat.h \
 	tools/perf/transport_dat.c \
-	tools/perf/transport_dat.h \
 	tools/perf/transport_dat_long.c \
+	tools/perf/transport_dat_post.c \
 	tools/perf/transport_dat_ring.c \
 	tools/perf/transport_shm.c \
 	tools/perf/transport_sockets.c \

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "proc.h"
-#include "transport_dat.h"
+#include "tdat.h"
 
 #define LINE 64u
 
@@ -86,53 +86,6 @@ static int transport_dat_close(struct perf_transport *t)
 	int ret = tdat_cache_put(tdat(t));
 
 	return ret ? ret : perf_session_close(&tdat(t)->session);
-}
-
-/* ---------------------------------------------------------------- posting */
-
-int tdat_post_control(struct tdat *d, int peer, const struct tdat_control *message)
-{
-	struct tdat_peer *p = &d->peer[peer];
-	uint8_t *mem = p->a->tx.slot->mem + p->controls % TDAT_CONTROLS * TDAT_CONTROL_SIZE;
-	DAT_LMR_TRIPLET iov = {
-		.virtual_address = (uintptr_t)mem,
-		.segment_length = sizeof(*message),
-		.lmr_context = pdat_side(p->a)->lmr_context,
-	};
-	DAT_RETURN ret;
-
-	memcpy(mem, message, sizeof(*message));
-	ret = dat_ep_post_send(pdat_side(p->a)->ep, 1, &iov,
-			       tdat_cookie(TDAT_WORK_CONTROL, peer, 0),
-			       DAT_COMPLETION_DEFAULT_FLAG);
-	if (ret != DAT_SUCCESS)
-		return pdat_error(ret, "dat_ep_post_send");
-	p->controls++;
-	return 0;
-}
-
-int tdat_post_receive(struct tdat *d, int peer, uint64_t index)
-{
-	struct perf_side *a = d->peer[peer].a;
-	DAT_LMR_TRIPLET iov = {
-		.virtual_address = (uintptr_t)(a->rx.slot->mem + index * TDAT_CONTROL_SIZE),
-		.segment_length = TDAT_CONTROL_SIZE,
-		.lmr_context = pdat_side(a)->lmr_context,
-	};
-	DAT_RETURN ret = dat_ep_post_recv(pdat_side(a)->ep, 1, &iov,
-					  tdat_cookie(TDAT_WORK_RECV, peer, index),
-					  DAT_COMPLETION_DEFAULT_FLAG);
-
-	return ret == DAT_SUCCESS ? 0 : pdat_error(ret, "dat_ep_post_recv");
-}
-
-int tdat_post_write(struct tdat *d, int peer, DAT_LMR_TRIPLET *from, DAT_RMR_TRIPLET *to,
-		    DAT_DTO_COOKIE cookie)
-{
-	DAT_RETURN ret = dat_ep_post_rdma_write(pdat_side(d->peer[peer].b)->ep, 1, from, cookie, to,
-						DAT_COMPLETION_DEFAULT_FLAG);
-
-	return ret == DAT_SUCCESS ? 0 : pdat_error(ret, "dat_ep_post_rdma_write");
 }
 
 /* ---------------------------------------------------------------- two-queues */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "proc.h"
-#include "transport_dat.h"
+#include "tdat.h"
 
 static struct tdat_long *long_at(struct tdat_long *list, uint64_t number)
 {

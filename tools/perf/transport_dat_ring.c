@@ -8,50 +8,10 @@
 #include <string.h>
 
 #include "proc.h"
-#include "transport_dat.h"
+#include "tdat.h"
 
 /* Events taken in one look at the queue. */
 #define MAX_EVENTS 16
-
-static inline uint8_t round_of(uint64_t slot)
-{
-	return (uint8_t)(slot / TDAT_SLOTS % 255 + 1);
-}
-
-static inline struct tdat_tail *tail_of(const struct tdat *d, uint8_t *ring, uint64_t slot)
-{
-	uint8_t *end = ring + (slot % TDAT_SLOTS + 1) * d->slot_size;
-
-	return (struct tdat_tail *)(void *)(end - sizeof(struct tdat_tail));
-}
-
-/* The caller has checked that there is a slot. */
-int tdat_fill_slot(struct tdat *d, int peer, enum tdat_slot_type type, const uint8_t *data,
-		   size_t len)
-{
-	struct tdat_peer *p = &d->peer[peer];
-	uint8_t *ring = p->b->tx.slot->mem;
-	struct tdat_tail *tail = tail_of(d, ring, p->filled);
-	size_t bytes = data ? len : 0;
-	uint8_t *from = (uint8_t *)tail - bytes;
-	DAT_LMR_TRIPLET local = {
-		.virtual_address = (uintptr_t)from,
-		.segment_length = (DAT_SEG_LENGTH)(bytes + sizeof(*tail)),
-		.lmr_context = pdat_side(p->b)->lmr_context,
-	};
-	DAT_RMR_TRIPLET remote = {
-		.virtual_address = p->b->peer.addr + (uint64_t)(from - ring),
-		.segment_length = (DAT_SEG_LENGTH)(bytes + sizeof(*tail)),
-		.rmr_context = (DAT_RMR_CONTEXT)p->b->peer.key,
-	};
-
-	if (bytes)
-		memcpy(from, data, bytes);
-	tail->len = htobe32((uint32_t)len);
-	tail->type = (uint8_t)type;
-	tail->round = round_of(p->filled++);
-	return tdat_post_write(d, peer, &local, &remote, tdat_cookie(TDAT_WORK_SLOT, peer, 0));
-}
 
 /* An eager message is complete when it has been copied into its slot. */
 int tdat_start(struct perf_transport *t, int peer)
@@ -95,11 +55,11 @@ static int take_eager(struct tdat *d, int peer, const struct tdat_tail *tail, si
 static int take_slot(struct tdat *d, int peer)
 {
 	struct tdat_peer *p = &d->peer[peer];
-	struct tdat_tail *tail = tail_of(d, p->b->target, p->taken);
+	struct tdat_tail *tail = tdat_tail_of(d, p->b->target, p->taken);
 	size_t len;
 	int ret;
 
-	if (perf_peek(&tail->round) != round_of(p->taken) ||
+	if (perf_peek(&tail->round) != tdat_round_of(p->taken) ||
 	    !perf_msg_waits(&d->base.peer[peer].in))
 		return 0;
 	len = be32toh(tail->len);

@@ -8,6 +8,13 @@
 #include "run.h"
 #include "text.h"
 
+const char *run_verdict_name(enum run_verdict verdict)
+{
+	static const char *const names[] = { "pass", "fail", "skip" };
+
+	return names[verdict];
+}
+
 static const char *signal_name(int sig)
 {
 	const char *name = sigabbrev_np(sig);

@@ -19,6 +19,7 @@ tools_run_dat_run_SOURCES = \
 	tools/run/run.h \
 	tools/run/text.c \
 	tools/run/text.h \
-	tools/run/trial.c
+	tools/run/trial.c \
+	tools/run/usage.c
 tools_run_dat_run_CPPFLAGS = -D_GNU_SOURCE -I$(top_builddir) $(AM_CPPFLAGS) \
 	-DRUN_BINDIR='"$(bindir)"' -DRUN_LIBDIR='"$(libdir)"'

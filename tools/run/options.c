@@ -90,18 +90,6 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-void run_usage(const char *format, ...)
-{
-	va_list args;
-
-	fputs("dat_run: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputs("\ndat_run --help lists the options.\n", stderr);
-	exit(RUN_USAGE);
-}
-
 static double parse_seconds(const char *option, const char *text, double least)
 {
 	char *end;

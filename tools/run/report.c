@@ -10,13 +10,6 @@
 #define TAIL_LINES 10
 #define DIFF_LINES 14
 
-const char *run_verdict_name(enum run_verdict verdict)
-{
-	static const char *const names[] = { "pass", "fail", "skip" };
-
-	return names[verdict];
-}
-
 static int name_width(const struct run_result *result)
 {
 	size_t width = strlen("fabric");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Declares the references that keep a provider loaded while an IA or an extension is open. */
-#ifndef DATI_IA_H
-#define DATI_IA_H
+#ifndef DATI_USE_H
+#define DATI_USE_H
 
 #include "load.h"
 #include "registry.h"
@@ -18,9 +18,4 @@ DAT_RETURN dati_use_begin(const DAT_PROVIDER_INFO *key, enum dati_choice choice,
 			  struct dati_attempt *attempt, struct dati_use *use);
 void dati_use_end(struct dati_use *use);
 
-#if DAT_API_MAJOR >= 2
-/* Enables extension calls if the provider of a new IA supports any. */
-void dati_extension_detect(void *own);
-#endif
-
-#endif /* DATI_IA_H */
+#endif /* DATI_USE_H */

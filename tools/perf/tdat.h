@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Declares what the parts of the transport over DAT share. */
-#ifndef DAT_PERF_TRANSPORT_DAT_H
-#define DAT_PERF_TRANSPORT_DAT_H
+#ifndef DAT_PERF_TDAT_H
+#define DAT_PERF_TDAT_H
 
 #include "pdat.h"
 #include "transport.h"
@@ -100,17 +100,30 @@ static inline bool tdat_has_slot(const struct tdat_peer *p)
 	return p->filled - p->freed < TDAT_SLOTS && p->filled - p->written < TDAT_SLOTS;
 }
 
-/* transport_dat.c */
+static inline uint8_t tdat_round_of(uint64_t slot)
+{
+	return (uint8_t)(slot / TDAT_SLOTS % 255 + 1);
+}
+
+static inline struct tdat_tail *tdat_tail_of(const struct tdat *d, uint8_t *ring, uint64_t slot)
+{
+	uint8_t *end = ring + (slot % TDAT_SLOTS + 1) * d->slot_size;
+
+	return (struct tdat_tail *)(void *)(end - sizeof(struct tdat_tail));
+}
+
+/* transport_dat_post.c */
 int tdat_post_control(struct tdat *d, int peer, const struct tdat_control *message);
 int tdat_post_receive(struct tdat *d, int peer, uint64_t index);
 int tdat_post_write(struct tdat *d, int peer, DAT_LMR_TRIPLET *from, DAT_RMR_TRIPLET *to,
 		    DAT_DTO_COOKIE cookie);
+/* Writes the next slot of the peer's ring. The caller has checked that there is one. */
+int tdat_fill_slot(struct tdat *d, int peer, enum tdat_slot_type type, const uint8_t *data,
+		   size_t len);
 
 /* transport_dat_ring.c */
 int tdat_start(struct perf_transport *t, int peer);
 int tdat_progress(struct perf_transport *t);
-int tdat_fill_slot(struct tdat *d, int peer, enum tdat_slot_type type, const uint8_t *data,
-		   size_t len);
 
 /* transport_dat_long.c: each side registers; the sender writes when the peer permits */
 int tdat_long_request(struct tdat *d, int peer, const struct perf_msg *msg);
