@@ -37,9 +37,9 @@ dofi_common_sources = \
 	prov_ofi/fabric/fab_lib.c prov_ofi/fabric/fab_lib.h \
 	prov_ofi/fabric/netif.c prov_ofi/fabric/netif.h \
 	prov_ofi/fabric/port_counters.c prov_ofi/fabric/port_counters.h \
-	prov_ofi/fabric/verbs/device_events.c prov_ofi/fabric/verbs/device_events.h \
-	prov_ofi/fabric/verbs/device_port.c \
-	prov_ofi/fabric/verbs/host_probe.c prov_ofi/fabric/verbs/host_probe.h \
+	prov_ofi/fabrics/verbs/device_events.c prov_ofi/fabrics/verbs/device_events.h \
+	prov_ofi/fabrics/verbs/device_port.c \
+	prov_ofi/fabrics/verbs/host_probe.c prov_ofi/fabrics/verbs/host_probe.h \
 	prov_ofi/msgep/cm/cm.h prov_ofi/msgep/cm/cm_int.h \
 	prov_ofi/msgep/cm/cm_client.c \
 	prov_ofi/msgep/cm/cm_conn.c \
@@ -195,18 +195,18 @@ dofi_sources = \
 	prov_ofi/data/srq_cq.c prov_ofi/data/srq_cq.h \
 	prov_ofi/data/srq_watermark.c \
 	prov_ofi/data/ud_message.c prov_ofi/data/ud_message.h \
-	prov_ofi/fabric/emulated/emulated.c prov_ofi/fabric/emulated/emulated.h \
 	prov_ofi/fabric/fab.c prov_ofi/fabric/fab.h prov_ofi/fabric/fab_ops.h \
-	prov_ofi/fabric/verbs/announce.c prov_ofi/fabric/verbs/announce.h \
-	prov_ofi/fabric/verbs/cq_reservation.c \
-	prov_ofi/fabric/verbs/device.c prov_ofi/fabric/verbs/device.h \
-	prov_ofi/fabric/verbs/device_calls.h prov_ofi/fabric/verbs/device_mr.c \
-	prov_ofi/fabric/verbs/msg_prefix.c prov_ofi/fabric/verbs/msg_prefix.h \
-	prov_ofi/fabric/verbs/siw_post.c prov_ofi/fabric/verbs/siw_post.h \
-	prov_ofi/fabric/verbs/split_rdma.c prov_ofi/fabric/verbs/split_rdma.h \
-	prov_ofi/fabric/verbs/srq_stand_in.c prov_ofi/fabric/verbs/srq_stand_in.h \
-	prov_ofi/fabric/verbs/verbs_ops.c \
+	prov_ofi/fabrics/emulated/emulated.c prov_ofi/fabrics/emulated/emulated.h \
 	prov_ofi/fabrics/fabrics.c prov_ofi/fabrics/fabrics.h \
+	prov_ofi/fabrics/verbs/announce.c prov_ofi/fabrics/verbs/announce.h \
+	prov_ofi/fabrics/verbs/cq_reservation.c \
+	prov_ofi/fabrics/verbs/device.c prov_ofi/fabrics/verbs/device.h \
+	prov_ofi/fabrics/verbs/device_calls.h prov_ofi/fabrics/verbs/device_mr.c \
+	prov_ofi/fabrics/verbs/msg_prefix.c prov_ofi/fabrics/verbs/msg_prefix.h \
+	prov_ofi/fabrics/verbs/siw_post.c prov_ofi/fabrics/verbs/siw_post.h \
+	prov_ofi/fabrics/verbs/split_rdma.c prov_ofi/fabrics/verbs/split_rdma.h \
+	prov_ofi/fabrics/verbs/srq_stand_in.c prov_ofi/fabrics/verbs/srq_stand_in.h \
+	prov_ofi/fabrics/verbs/verbs_ops.c \
 	prov_ofi/object/agent.c prov_ofi/object/agent.h \
 	prov_ofi/object/async_evd.c prov_ofi/object/async_evd.h \
 	prov_ofi/object/cno.c prov_ofi/object/cno.h \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Operations of a kind of fabric: what has to be done differently because of the provider.
  *
- * fabric/verbs/ has those of devices, with libfabric's own endpoints; fabric/emulated/ those of
+ * fabrics/verbs/ has those of devices, with libfabric's own endpoints; fabrics/emulated/ those of
  * connected endpoints of this library (msgep/). Posting and completing use none of them, except
  * for messages with a prefix and RDMA operations that must be split. What they need to know is a
  * capability in struct dofi_fab, or a copy of it in an object.
@@ -80,7 +80,7 @@ struct dofi_fabric_ops {
 	uint8_t (*cq_status)(struct dofi_evd *evd, const struct dofi_dto *dto,
 			     const struct fi_cq_err_entry *err);
 
-	/* With fab->has_msg_prefix (fabric/verbs/msg_prefix.h). fid: endpoint or SRX. */
+	/* With fab->has_msg_prefix (fabrics/verbs/msg_prefix.h). fid: endpoint or SRX. */
 	ssize_t (*send_prefixed)(struct fid_ep *fid, const struct dofi_msg_prefixes *w, size_t slot,
 				 struct dofi_dto *dto, uint64_t data);
 	/* A write of immediate data: the write, if it has bytes, then a message without contents.

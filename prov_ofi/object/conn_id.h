@@ -29,7 +29,7 @@
  *   bit 31      set; it is 0 in the data of other messages and writes to an SRQ
  *
  * Where a message prefix replaces completion data (iWARP), a message without contents follows the
- * write (fabric/verbs/msg_prefix.h).
+ * write (fabrics/verbs/msg_prefix.h).
  *
  * The lookup takes no lock and trusts nothing: the caller checks that the completion can belong to
  * the EP found.

@@ -22,7 +22,7 @@ struct dofi_srq {
 	struct dofi_lock lock;
 	struct dofi_pz *pz;
 	struct fid_ep *srx;
-	struct fid_ep *post_to; /* srx, or what stands for it (fabric/verbs/srq_stand_in.h) */
+	struct fid_ep *post_to; /* srx, or what stands for it (fabrics/verbs/srq_stand_in.h) */
 	uint32_t depth;         /* of srx */
 	struct dofi_msg_prefixes
 		prefixes; /* one per descriptor up to `depth`, where messages have them */

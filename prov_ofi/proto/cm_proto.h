@@ -39,7 +39,7 @@
  * which version 3 introduced. Version 4 introduced writes with immediate data over iWARP and, over
  * other devices, sends with invalidation. Version 5 introduced both to an SRQ, by announcements
  * (object/conn_id.h), and over iWARP the longer prefix of messages to an SRQ
- * (fabric/verbs/msg_prefix.h). Version 6 introduced ports and tokens, over iWARP.
+ * (fabrics/verbs/msg_prefix.h). Version 6 introduced ports and tokens, over iWARP.
  *
  * Version 2 introduced writes with immediate data (object/conn_id.h), which a peer of version 1
  * would misinterpret.

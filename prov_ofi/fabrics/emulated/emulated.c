@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "diag/diag.h"
-#include "fabric/emulated/emulated.h"
+#include "fabrics/emulated/emulated.h"
 #include "fabric/netif.h"
 #include "msgep/msgep.h"
 #include "object/ep.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/forkfd.h"
-#include "fabric/verbs/device_events.h"
+#include "fabrics/verbs/device_events.h"
 
 int dofi_device_events_watch(int *fd)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sends the messages that announce a value to a peer with an SRQ. */
-#include "fabric/verbs/announce.h"
+#include "fabrics/verbs/announce.h"
 #include "object/conn_id.h"
 
 static uint32_t announce_count(uint32_t value)

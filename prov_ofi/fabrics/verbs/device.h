@@ -29,14 +29,14 @@ static inline bool dofi_device_takes_values(const struct dofi_fab *fab)
 
 extern const struct dofi_fabric_ops dofi_verbs_ops;
 
-/* ---- fabric/verbs/device_port.c ---- */
+/* ---- fabrics/verbs/device_port.c ---- */
 
 /* Fills fab->port; fab->device and fab->netdev are known. */
 void dofi_device_describe_port(struct dofi_fab *fab);
 /* Reads the first line of the file, without its end. */
 bool dofi_device_read_line(const char *path, char *line, int room);
 
-/* ---- fabric/verbs/cq_reservation.c: a completion queue of hardware must never overflow ---- */
+/* ---- fabrics/verbs/cq_reservation.c: a completion queue of hardware must never overflow ---- */
 
 /* Opens a CQ for `qlen` and streams that may be added later, or as large as the device allows. Sets
  * evd->cq_size. */
@@ -46,7 +46,7 @@ int dofi_device_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr);
 int dofi_device_reserve(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info);
 void dofi_device_release(struct dofi_conn *conn, struct dofi_ep *ep);
 
-/* ---- fabric/verbs/device_mr.c: the device chooses the keys of memory ---- */
+/* ---- fabrics/verbs/device_mr.c: the device chooses the keys of memory ---- */
 
 int dofi_device_register_mr(struct dofi_ia *ia, const struct dofi_mr_request *req,
 			    struct fid_mr **mr, uint32_t *key);

@@ -6,14 +6,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "fabric/verbs/announce.h"
-#include "fabric/verbs/device.h"
-#include "fabric/verbs/device_events.h"
-#include "fabric/verbs/host_probe.h"
-#include "fabric/verbs/msg_prefix.h"
-#include "fabric/verbs/siw_post.h"
-#include "fabric/verbs/split_rdma.h"
-#include "fabric/verbs/srq_stand_in.h"
+#include "fabrics/verbs/announce.h"
+#include "fabrics/verbs/device.h"
+#include "fabrics/verbs/device_events.h"
+#include "fabrics/verbs/host_probe.h"
+#include "fabrics/verbs/msg_prefix.h"
+#include "fabrics/verbs/siw_post.h"
+#include "fabrics/verbs/split_rdma.h"
+#include "fabrics/verbs/srq_stand_in.h"
 #include "object/ep.h"
 #include "object/srq.h"
 

@@ -4,7 +4,7 @@
  * Operations of one kind of one connection complete in their order, and a device that fails one
  * fails those that follow. So only the last one requests a completion.
  */
-#include "fabric/verbs/split_rdma.h"
+#include "fabrics/verbs/split_rdma.h"
 #include "object/conn_id.h"
 
 static uint64_t split_bytes(const struct iovec *iov, size_t n)

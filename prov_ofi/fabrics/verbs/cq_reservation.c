@@ -9,8 +9,8 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "fabric/verbs/device.h"
-#include "fabric/verbs/split_rdma.h"
+#include "fabrics/verbs/device.h"
+#include "fabrics/verbs/split_rdma.h"
 #include "object/ep.h"
 #include "object/limits.h"
 #include "object/srq.h"

@@ -17,9 +17,9 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "fabric/verbs/device.h"
-#include "fabric/verbs/device_calls.h"
-#include "fabric/verbs/siw_post.h"
+#include "fabrics/verbs/device.h"
+#include "fabrics/verbs/device_calls.h"
+#include "fabrics/verbs/siw_post.h"
 
 typedef int (*post_send_fn)(struct device_queue *queue, struct device_send *send,
 			    struct device_send **refused);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fabric/verbs/device.h"
+#include "fabrics/verbs/device.h"
 
 #define DEVICES "/sys/class/infiniband"
 #define PORTS_MOST 8

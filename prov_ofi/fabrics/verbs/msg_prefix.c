@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/verbs/msg_prefix.h"
-#include "fabric/verbs/split_rdma.h"
+#include "fabrics/verbs/msg_prefix.h"
+#include "fabrics/verbs/split_rdma.h"
 #include "object/limits.h"
 #include "object/srq.h"
 

@@ -18,8 +18,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "fabric/verbs/device_calls.h"
-#include "fabric/verbs/srq_stand_in.h"
+#include "fabrics/verbs/device_calls.h"
+#include "fabrics/verbs/srq_stand_in.h"
 
 /* A receive request of libibverbs. */
 struct device_recv {

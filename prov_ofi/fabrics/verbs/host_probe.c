@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/forkfd.h"
-#include "fabric/verbs/host_probe.h"
+#include "fabrics/verbs/host_probe.h"
 
 static bool probe_bind(int fd, const union dofi_addr *addr)
 {

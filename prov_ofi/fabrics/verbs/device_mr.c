@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "fabric/verbs/device.h"
+#include "fabrics/verbs/device.h"
 #include "object/rmr.h"
 
 static int device_record_key(struct dofi_ia *ia, struct fid_mr *mr, uint32_t context, uint32_t *key)

@@ -11,9 +11,9 @@
 
 #include "base/text.h"
 #include "fabric/fab_info.h"
-#include "fabric/emulated/emulated.h"
-#include "fabric/verbs/device.h"
-#include "fabric/verbs/msg_prefix.h"
+#include "fabrics/emulated/emulated.h"
+#include "fabrics/verbs/device.h"
+#include "fabrics/verbs/msg_prefix.h"
 #include "fabric/netif.h"
 #include "object/limits.h"
 #include "proto/cm_proto.h"
@@ -333,7 +333,7 @@ static void device_adapt(struct dofi_fab *fab)
 	if (tx > info->tx_attr->size)
 		info->tx_attr->size = tx;
 	/* The domain allows no more; endpoints get what their attributes request
-	 * (fabric/verbs/cq_reservation.c). */
+	 * (fabrics/verbs/cq_reservation.c). */
 	info->rx_attr->iov_limit = fab->max_iov + fab->prefix_iov;
 	info->tx_attr->iov_limit = fab->max_iov + fab->prefix_iov;
 	fab->inject = info->tx_attr->inject_size;
