@@ -71,6 +71,7 @@ dofi_common_sources = \
 	prov_ofi/msgep/iov.h \
 	prov_ofi/msgep/msgep.h \
 	prov_ofi/msgep/object/cq_bind.c \
+	prov_ofi/msgep/object/cq_eps.h \
 	prov_ofi/msgep/object/cq_poll.c prov_ofi/msgep/object/cq_poll.h \
 	prov_ofi/msgep/object/cq_ready.c prov_ofi/msgep/ready.h \
 	prov_ofi/msgep/object/cq_ring.c \
@@ -79,13 +80,14 @@ dofi_common_sources = \
 	prov_ofi/msgep/object/eq_events.c \
 	prov_ofi/msgep/object/mr.c \
 	prov_ofi/msgep/object/post.c \
-	prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto.h \
+	prov_ofi/msgep/object/proto.h \
 	prov_ofi/msgep/object/proto_bulk.c \
 	prov_ofi/msgep/object/proto_bulk_done.c \
 	prov_ofi/msgep/object/proto_ext.c \
 	prov_ofi/msgep/object/proto_frame.c \
 	prov_ofi/msgep/object/proto_read.c \
 	prov_ofi/msgep/object/proto_rx.c \
+	prov_ofi/msgep/object/proto_tx.c prov_ofi/msgep/object/proto_tx.h \
 	prov_ofi/msgep/object/srx.c \
 	prov_ofi/msgep/pair/pair.h \
 	prov_ofi/msgep/pair/pair_bulk.c \
@@ -110,13 +112,14 @@ dofi_common_sources = \
 	prov_ofi/msgep/pair/pair_unsolicited.c prov_ofi/msgep/pair/pair_unsolicited.h \
 	prov_ofi/msgep/pair/pair_work.c \
 	prov_ofi/msgep/peer_memory.h \
-	prov_ofi/msgep/rdm/rdm.c prov_ofi/msgep/rdm/rdm.h \
+	prov_ofi/msgep/rdm/rdm.h \
 	prov_ofi/msgep/rdm/rdm_constrained.c \
 	prov_ofi/msgep/rdm/rdm_end.c \
 	prov_ofi/msgep/rdm/rdm_gap.c prov_ofi/msgep/rdm/rdm_int.h \
 	prov_ofi/msgep/rdm/rdm_large.c \
 	prov_ofi/msgep/rdm/rdm_life.c \
 	prov_ofi/msgep/rdm/rdm_open.c \
+	prov_ofi/msgep/rdm/rdm_ops.c \
 	prov_ofi/msgep/rdm/rdm_owed.c \
 	prov_ofi/msgep/rdm/rdm_packets.c \
 	prov_ofi/msgep/rdm/rdm_peers.c \

@@ -616,7 +616,7 @@ extern struct fi_ops_msg msgep_msg_ops;
 extern struct fi_ops_rma msgep_rma_ops;
 extern struct fi_ops_atomic msgep_atomic_ops;
 
-/* proto.c. Caller holds ep->lock. */
+/* proto_tx.c. Caller holds ep->lock. */
 /* Puts waiting requests and answers into frames as far as there is room. */
 void msgep_proto_push(struct msgep_ep *ep);
 /* True if there is a posted operation, or one requested by the peer, to be executed. Receives do

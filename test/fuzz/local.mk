@@ -99,7 +99,7 @@ fuzz_packets_code = \
 	prov_ofi/base/port_range.c prov_ofi/base/addr.c prov_ofi/base/error_text.c \
 	prov_ofi/base/debug.c prov_ofi/base/forkfd.c prov_ofi/base/lock.c \
 	prov_ofi/fabric/fab_info.c \
-	prov_ofi/msgep/inner.c prov_ofi/msgep/rdm/rdm.c \
+	prov_ofi/msgep/inner.c prov_ofi/msgep/rdm/rdm_ops.c \
 	prov_ofi/msgep/rdm/rdm_recv.c prov_ofi/msgep/rdm/rdm_large.c \
 	prov_ofi/msgep/rdm/rdm_packets.c prov_ofi/msgep/rdm/rdm_open.c \
 	prov_ofi/msgep/rdm/rdm_peers.c prov_ofi/msgep/rdm/rdm_probe.c \
@@ -118,7 +118,7 @@ fuzz_frames_code = \
 	prov_ofi/base/key_map.c prov_ofi/base/lock.c \
 	prov_ofi/msgep/object/mr.c prov_ofi/msgep/object/post.c \
 	prov_ofi/msgep/object/ep_end.c prov_ofi/msgep/object/proto_frame.c \
-	prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto_bulk.c \
+	prov_ofi/msgep/object/proto_tx.c prov_ofi/msgep/object/proto_bulk.c \
 	prov_ofi/msgep/object/proto_bulk_done.c \
 	prov_ofi/msgep/object/proto_ext.c prov_ofi/msgep/object/proto_read.c \
 	prov_ofi/msgep/object/proto_rx.c
@@ -149,7 +149,7 @@ fuzz_pairs_code = \
 	prov_ofi/msgep/pair/pair_unsolicited.c prov_ofi/msgep/pair/pair_work.c \
 	prov_ofi/msgep/object/post.c \
 	prov_ofi/msgep/object/ep_end.c prov_ofi/msgep/object/proto_frame.c \
-	prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto_bulk.c \
+	prov_ofi/msgep/object/proto_tx.c prov_ofi/msgep/object/proto_bulk.c \
 	prov_ofi/msgep/object/proto_bulk_done.c \
 	prov_ofi/msgep/object/proto_ext.c prov_ofi/msgep/object/proto_read.c \
 	prov_ofi/msgep/object/proto_rx.c prov_ofi/msgep/object/srx.c \

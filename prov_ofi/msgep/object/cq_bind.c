@@ -4,7 +4,7 @@
 #include <sys/epoll.h>
 
 #include "base/grow.h"
-#include "msgep/object/cq_poll.h"
+#include "msgep/object/cq_eps.h"
 #include "msgep/ready.h"
 
 /* A queue for both directions has one entry: a search among all of them would make binding, and so

@@ -2,15 +2,15 @@
 /* Posts operations on an endpoint. (hot)
  *
  * A request is described in the queue and, if it is the first one, put into frames as far as there
- * is room (proto.c). Calls for one segment pass their arguments by value: a wide load of recently
- * stored fields defeats store-to-load forwarding.
+ * is room (proto_tx.c). Calls for one segment pass their arguments by value: a wide load of
+ * recently stored fields defeats store-to-load forwarding.
  */
 #include <string.h>
 
 #include "base/grow.h"
 #include "base/inline.h"
 #include "msgep/iov.h"
-#include "msgep/object/proto.h"
+#include "msgep/object/proto_tx.h"
 
 static inline struct msgep_ep *ep_of(struct fid_ep *fid)
 {

@@ -11,7 +11,7 @@
 #include "base/inline.h"
 #include "msgep/peer_memory.h"
 #include "msgep/iov.h"
-#include "msgep/object/proto.h"
+#include "msgep/object/proto_tx.h"
 
 /* Frames of one connection that are processed before other connections get their turn. */
 #define BATCH 64

@@ -9,6 +9,7 @@
 #include "base/error_text.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "msgep/object/proto_tx.h"
 #include "msgep/pair/pair_message.h"
 #include "msgep/pair/pair_unsolicited.h"
 

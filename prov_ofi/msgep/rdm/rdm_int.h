@@ -16,7 +16,7 @@
  *   rdm_recv.c         polls, checks and stores packets that arrive
  *   rdm_life.c         begin and end of a connection
  *   rdm_open.c         the adapter's libfabric objects
- *   rdm.c              frames; operations of the transport
+ *   rdm_ops.c          frames; operations of the transport
  *
  * Callers hold transport_lock, except where an endpoint or a domain is passed.
  */

@@ -11,7 +11,7 @@
 
 #include "base/grow.h"
 #include "msgep/iov.h"
-#include "msgep/object/proto.h"
+#include "msgep/object/proto_tx.h"
 
 /* ---------------------------------------------------------------- requests */
 
