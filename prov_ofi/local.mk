@@ -219,6 +219,7 @@ dofi_sources = \
 	prov_ofi/object/ep_state.c prov_ofi/object/ep_state.h prov_ofi/object/ep_state.def \
 	prov_ofi/object/evd.c prov_ofi/object/evd.h \
 	prov_ofi/object/evd_models.c \
+	prov_ofi/object/evd_push.c \
 	prov_ofi/object/evd_models.h \
 	prov_ofi/object/kinds.c prov_ofi/object/sp.h \
 	prov_ofi/object/limits.h \

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asynchronous EVDs: opened by an IA, shared by others, fed with asynchronous events. */
+/* Asynchronous EVDs: opened by an IA, shared by others. */
 #include <errno.h>
 
 #include "object/async_evd.h"
 
-/* The IA that created an asynchronous EVD may be closed while others report on it. `sharers` lists
- * these others; a reporting thread holds async_lock. */
-static pthread_mutex_t async_lock = PTHREAD_MUTEX_INITIALIZER;
+/* IAs that report on the EVD of another one. */
 static struct dofi_list sharers = { &sharers, &sharers };
 
 struct dofi_evd *dofi_async_find(DAT_EVD_HANDLE handle)
@@ -23,14 +21,14 @@ static int async_share(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
 {
 	struct dofi_evd *evd;
 
-	pthread_mutex_lock(&async_lock);
+	pthread_mutex_lock(&dofi_async_lock);
 	evd = dofi_async_find(handle);
 	if (evd) {
 		evd->feeds++;
 		ia->async_evd = evd;
 		dofi_list_append(&sharers, &ia->async_link);
 	}
-	pthread_mutex_unlock(&async_lock);
+	pthread_mutex_unlock(&dofi_async_lock);
 	return evd ? 0 : -EBADF; /* closed after the arguments were checked */
 }
 
@@ -49,28 +47,10 @@ int dofi_async_open(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE handle)
 	return 0;
 }
 
-static bool async_is_about_ep(const struct dofi_event *event)
-{
-	const struct dofi_obj *obj = event->data.asynch_error_event_data.dat_handle;
-
-	return event->number == DAT_ASYNC_ERROR_EP_BROKEN && obj->type == DAT_HANDLE_TYPE_EP;
-}
-
-void dofi_async_push(struct dofi_ia *ia, const struct dofi_event *event, uint32_t most)
-{
-	pthread_mutex_lock(&async_lock);
-	dofi_count_async(ia->counts, event->number, async_is_about_ep(event));
-	if (ia->async_evd && most)
-		dofi_evd_push_extra(ia->async_evd, event, most);
-	else if (ia->async_evd)
-		dofi_evd_push(ia->async_evd, event);
-	pthread_mutex_unlock(&async_lock);
-}
-
-/* Stops reporting on another IA's EVD. Caller holds async_lock. */
+/* Stops reporting on another IA's EVD. Caller holds dofi_async_lock. */
 static void async_leave(struct dofi_ia *ia)
 {
-	DOFI_ASSERT_LOCKED(&async_lock);
+	DOFI_ASSERT_LOCKED(&dofi_async_lock);
 	ia->async_evd->feeds--;
 	ia->async_evd = NULL;
 	dofi_list_remove(&ia->async_link);
@@ -83,7 +63,7 @@ void dofi_async_retire(struct dofi_ia *ia)
 	if (!ia->own_async_evd)
 		return;
 	atomic_store(&ia->async_evd->obj.magic, 0);
-	pthread_mutex_lock(&async_lock);
+	pthread_mutex_lock(&dofi_async_lock);
 	dofi_list_each_safe(pos, tmp, &sharers)
 	{
 		struct dofi_ia *sharer = dofi_container(pos, struct dofi_ia, async_link);
@@ -91,31 +71,21 @@ void dofi_async_retire(struct dofi_ia *ia)
 		if (sharer->async_evd == ia->async_evd)
 			async_leave(sharer);
 	}
-	pthread_mutex_unlock(&async_lock);
+	pthread_mutex_unlock(&dofi_async_lock);
 }
 
 void dofi_async_close(struct dofi_ia *ia)
 {
 	struct dofi_evd *own;
 
-	pthread_mutex_lock(&async_lock);
+	pthread_mutex_lock(&dofi_async_lock);
 	own = ia->own_async_evd ? ia->async_evd : NULL;
 	if (own)
 		ia->async_evd = NULL;
 	else if (ia->async_evd)
 		async_leave(ia);
-	pthread_mutex_unlock(&async_lock);
+	pthread_mutex_unlock(&dofi_async_lock);
 	ia->own_async_evd = false;
 	if (own)
 		dofi_evd_destroy(own);
-}
-
-void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
-		      DAT_COUNT reason)
-{
-	struct dofi_event e = { .number = number, .notify = true };
-
-	e.data.asynch_error_event_data.dat_handle = handle;
-	e.data.asynch_error_event_data.reason = reason;
-	dofi_async_push(ia, &e, 0);
 }

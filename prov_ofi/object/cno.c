@@ -19,17 +19,6 @@
 /* Interval of checks once it has. */
 #define LOST_TICK DOFI_MS(50)
 
-/* Triggers merge: another EVD may have an event that was to be reported by this one. */
-DAT_EVD_HANDLE dofi_cno_cause(const struct dofi_cno *cno, const struct dofi_cause *cause)
-{
-	DOFI_ASSERT_LOCKED(&cno->lock);
-	if (cause->evd->life == cause->life)
-		return cause->evd;
-	if (dofi_list_empty(&cno->evd_list))
-		return NULL;
-	return dofi_container(cno->evd_list.next, struct dofi_evd, cno_link);
-}
-
 /* Consumes the pending trigger; NULL: none. Caller holds cno->lock. */
 static DAT_EVD_HANDLE cno_take_trigger(struct dofi_cno *cno)
 {

@@ -45,8 +45,18 @@ bool dofi_cno_attach(struct dofi_cno *cno, struct dofi_evd *evd);
 /* Drops an EVD's reference; the last one releases the waiters with a NULL EVD. */
 void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd);
 /* The handle to report for a trigger: an EVD that exists, so of another one if that of the trigger
- * has been destroyed; NULL: no EVD refers to the CNO. Caller holds cno->lock. */
-DAT_EVD_HANDLE dofi_cno_cause(const struct dofi_cno *cno, const struct dofi_cause *cause);
+ * has been destroyed; NULL: no EVD refers to the CNO. Triggers merge: another EVD may have an event
+ * that was to be reported by this one. Caller holds cno->lock. */
+static inline DAT_EVD_HANDLE dofi_cno_cause(const struct dofi_cno *cno,
+					    const struct dofi_cause *cause)
+{
+	DOFI_ASSERT_LOCKED(&cno->lock);
+	if (cause->evd->life == cause->life)
+		return cause->evd;
+	if (dofi_list_empty(&cno->evd_list))
+		return NULL;
+	return dofi_container(cno->evd_list.next, struct dofi_evd, cno_link);
+}
 /* Releases the waiters and destroys the CNO even if EVDs refer to it. */
 void dofi_cno_destroy(struct dofi_cno *cno);
 

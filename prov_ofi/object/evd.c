@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Creates, resizes and frees EVDs; implements their event queues. */
+/* Creates, resizes and frees EVDs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-#include "base/eventfd.h"
 #include "base/forkfd.h"
-#include "base/grow.h"
-#include "base/log.h"
 #include "base/param.h"
-#include "object/async_evd.h"
 #include "object/cno.h"
 #include "fabric/fab_ops.h"
 #include "base/dat_error.h"
@@ -25,15 +19,6 @@
 #define ALL_STREAMS \
 	(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG | DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG | \
 	 DAT_EVD_RMR_BIND_FLAG | DAT_EVD_ASYNC_FLAG | DOFI_EVD_EXTENSION)
-
-static uint32_t evd_pow2(uint32_t n)
-{
-	uint32_t p = 8;
-
-	while (p < n)
-		p *= 2;
-	return p;
-}
 
 static int evd_open_cq(struct dofi_evd *evd)
 {
@@ -61,7 +46,7 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 {
 	evd->life++;
 	evd->flags = flags;
-	evd->qlen = (DAT_COUNT)evd_pow2((uint32_t)qlen);
+	evd->qlen = (DAT_COUNT)dofi_evd_pow2((uint32_t)qlen);
 	evd->cq = NULL;
 	evd->cq_fd = -1;
 	evd->capacity = (uint32_t)evd->qlen;
@@ -228,175 +213,6 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 	dofi_obj_release(&evd->obj);
 }
 
-bool dofi_evd_grow(struct dofi_evd *evd, uint32_t capacity)
-{
-	DOFI_ASSERT_LOCKED(&evd->lock);
-	DOFI_ASSERT(capacity >= dofi_evd_count(evd), "EVD %p: %u events, new capacity %u",
-		    (void *)evd, dofi_evd_count(evd), capacity);
-	return dofi_ring_resize(&evd->ring, sizeof(*evd->ring), &evd->capacity, capacity, evd->head,
-				evd->tail);
-}
-
-/* False: no memory. */
-static bool evd_append(struct dofi_evd *evd, const struct dofi_event *event)
-{
-	struct dofi_event *slot = dofi_evd_slot(evd);
-
-	DOFI_ASSERT_LOCKED(&evd->lock);
-	if (!slot)
-		return false;
-	*slot = *event;
-	dofi_evd_commit(evd, slot);
-	DOFI_COUNT(evd->counts->other_events, 1);
-	if (event->number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
-	    event->number <= DAT_CONNECTION_EVENT_UNREACHABLE)
-		DOFI_COUNT(evd->counts->conn_events, 1);
-	return true;
-}
-
-/* Caller holds evd->lock. */
-static bool evd_ensure_capacity(struct dofi_evd *evd, uint32_t capacity)
-{
-	DOFI_ASSERT_LOCKED(&evd->lock);
-	return evd_pow2(capacity) <= evd->capacity || dofi_evd_grow(evd, evd_pow2(capacity));
-}
-
-bool dofi_evd_reserve(struct dofi_evd *evd)
-{
-	bool ok;
-
-	dofi_lock(&evd->lock);
-	ok = evd_ensure_capacity(evd, (uint32_t)evd->qlen + evd->extra + 1);
-	evd->extra += ok;
-	dofi_unlock(&evd->lock);
-	return ok;
-}
-
-void dofi_evd_unreserve(struct dofi_evd *evd)
-{
-	dofi_lock(&evd->lock);
-	evd->extra--;
-	dofi_unlock(&evd->lock);
-}
-
-void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, uint32_t most)
-{
-	uint32_t before;
-
-	dofi_lock(&evd->lock);
-	before = evd->notified;
-	if (!evd->dying && dofi_evd_count(evd) < most && evd_append(evd, event))
-		dofi_evd_notify(evd, before);
-	dofi_unlock(&evd->lock);
-}
-
-void dofi_evd_push_reserved(struct dofi_evd *evd, const struct dofi_event *event)
-{
-	uint32_t before;
-
-	dofi_lock(&evd->lock);
-	before = evd->notified;
-	evd->extra--;
-	if (!evd->dying && evd_append(evd, event))
-		dofi_evd_notify(evd, before);
-	dofi_unlock(&evd->lock);
-}
-
-bool dofi_evd_has_slot(struct dofi_evd *evd)
-{
-	bool has_slot;
-
-	dofi_lock(&evd->lock);
-	has_slot = dofi_evd_count(evd) < (uint32_t)evd->qlen;
-	dofi_unlock(&evd->lock);
-	return has_slot;
-}
-
-/* Reports the loss of an event of a stream that is limited to the granted length. */
-static void evd_report_overflow(struct dofi_evd *evd, const struct dofi_event *event)
-{
-	struct dofi_ia *ia = evd->obj.ia;
-
-	dofi_log(DOFI_LOG_ERROR, "event %#x lost: the EVD is full with %d events",
-		 (unsigned int)event->number, (int)evd->qlen);
-	if (evd != ia->async_evd)
-		dofi_async_event(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
-}
-
-static void evd_open_gate(_Atomic bool *gate)
-{
-	if (gate)
-		atomic_store_explicit(gate, true, memory_order_release);
-}
-
-/* Opens `gate` (NULL: none) even if the queue is full. */
-static bool evd_push(struct dofi_evd *evd, const struct dofi_event *event, _Atomic bool *gate)
-{
-	bool soft = event->number == DAT_SOFTWARE_EVENT ||
-		    event->number == DAT_CONNECTION_REQUEST_EVENT ||
-		    event->number == DOFI_UD_REQUEST_EVENT;
-	uint32_t before;
-	bool full, report;
-
-	dofi_lock(&evd->lock);
-	if (evd->dying) {
-		evd_open_gate(gate);
-		dofi_unlock(&evd->lock);
-		return true;
-	}
-	before = evd->notified;
-	full = dofi_evd_count(evd) >= (uint32_t)evd->qlen;
-	report = full && !soft && !evd->overflowed;
-	if (full && !soft) {
-		evd->overflowed = true;
-		if (evd == evd->obj.ia->async_evd) {
-			evd->dead = true;
-			dofi_evd_wake_locked(evd);
-		}
-	}
-	if (!full) {
-		evd_append(evd, event);
-		dofi_evd_notify(evd, before);
-	}
-	evd_open_gate(gate);
-	dofi_unlock(&evd->lock);
-	if (report)
-		evd_report_overflow(evd, event);
-	return !full;
-}
-
-bool dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event)
-{
-	return evd_push(evd, event, NULL);
-}
-
-void dofi_evd_push_opening(struct dofi_evd *evd, const struct dofi_event *event, _Atomic bool *gate)
-{
-	evd_push(evd, event, gate);
-}
-
-void dofi_evd_wake_locked(struct dofi_evd *evd)
-{
-	DOFI_ASSERT_LOCKED(&evd->lock);
-	if (!evd->sleeping)
-		return;
-	evd->sleeping = false;
-	dofi_eventfd_set(evd->wake_fd);
-}
-
-void dofi_evd_notify(struct dofi_evd *evd, uint32_t notified_before)
-{
-	DOFI_ASSERT_LOCKED(&evd->lock);
-	if (evd->notified == notified_before)
-		return;
-	if (evd->waiter || (evd->cno && evd->enabled))
-		DOFI_COUNT(evd->counts->notifies, 1);
-	if (evd->waiter)
-		dofi_evd_wake_locked(evd);
-	else if (evd->cno && evd->enabled)
-		dofi_cno_fire(evd->cno, evd);
-}
-
 DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HANDLE cno_handle,
 			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *out)
 {
@@ -553,9 +369,9 @@ DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 
 	if (qlen <= 0 || qlen > DOFI_MAX_EVD_QLEN)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	granted = evd_pow2((uint32_t)qlen);
+	granted = dofi_evd_pow2((uint32_t)qlen);
 	dofi_lock(&evd->lock);
-	capacity = evd_pow2(granted + evd->extra);
+	capacity = dofi_evd_pow2(granted + evd->extra);
 	if (!dofi_evd_live(handle))
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	else if (evd->waiter)

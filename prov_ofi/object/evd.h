@@ -168,6 +168,17 @@ static inline uint32_t dofi_evd_count(const struct dofi_evd *evd)
 	return evd->tail - evd->head;
 }
 
+/* The capacity of a ring for that many events. */
+static inline uint32_t dofi_evd_pow2(uint32_t n)
+{
+	uint32_t p = 8;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+/* evd.c */
 int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct dofi_cno *cno,
 		 bool internal, struct dofi_evd **out);
 /* Attaches it to a CNO; NULL: to none. Takes evd->lock. False: the CNO was freed meanwhile. */
@@ -175,6 +186,10 @@ bool dofi_evd_set_cno(struct dofi_evd *evd, struct dofi_cno *cno);
 /* Destroys an EVD that no stream feeds any more; its waiter returns DAT_ABORT first. */
 void dofi_evd_destroy(struct dofi_evd *evd);
 
+/* Removes the CQ from the progress thread's epoll set. Caller holds prog_lock. */
+void dofi_evd_disarm(struct dofi_evd *evd, enum dofi_evd_progress to);
+
+/* evd_push.c */
 /* Resizes the ring to `capacity` entries, at least the number queued. False: no memory. Caller
  * holds evd->lock. */
 bool dofi_evd_grow(struct dofi_evd *evd, uint32_t capacity);
@@ -216,7 +231,5 @@ bool dofi_evd_has_slot(struct dofi_evd *evd);
 /* Wakes the waiter or triggers the CNO if a notifying event was pushed since `notified_before`.
  * Caller holds evd->lock. */
 void dofi_evd_notify(struct dofi_evd *evd, uint32_t notified_before);
-/* Removes the CQ from the progress thread's epoll set. Caller holds prog_lock. */
-void dofi_evd_disarm(struct dofi_evd *evd, enum dofi_evd_progress to);
 void dofi_evd_wake_locked(struct dofi_evd *evd);
 #endif

@@ -8,7 +8,7 @@
  *   amo->lock   sockets of software atomic operations (object/amo.h)
  *   ep->lock    posting; state of one endpoint
  *   srq->lock   posting to a shared receive queue
- *   async_lock  asynchronous EVDs (async_evd.c), shared by all IAs
+ *   dofi_async_lock  asynchronous EVDs (async_evd.h), shared by all IAs
  *   evd->lock   one event dispatcher: its completion queue and its events; with cm_lock held, a
  *               thread may take those of both queues of an EP, the lower address first
  *   cno->lock   one notification object

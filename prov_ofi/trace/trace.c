@@ -13,6 +13,8 @@
 #include "base/log_file.h"
 #include "trace/trace.h"
 
+const DAT_PROVIDER *dofi_trace_next;
+
 static struct dofi_log_file file = DOFI_LOG_FILE_INIT("DAPL_OFI_TRACE");
 
 /* Repeated empty polls of one EVD would flood the trace: the first is printed, the others are

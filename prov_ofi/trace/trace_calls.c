@@ -8,7 +8,6 @@
 #include "../src/call_params.h"
 #include "trace/trace_calls.h"
 
-const DAT_PROVIDER *dofi_trace_next;
 /* The open function of names that are registered as threadsafe. */
 static DAT_RETURN (*open_threadsafe)(const DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE *,
 				     DAT_IA_HANDLE *);
