@@ -238,6 +238,7 @@ dofi_sources = \
 	prov_ofi/trace/trace.c prov_ofi/trace/trace.h \
 	prov_ofi/trace/trace_args.def \
 	prov_ofi/trace/trace_calls.c prov_ofi/trace/trace_calls.h \
+	prov_ofi/trace/trace_event.c prov_ofi/trace/trace_show.h \
 	prov_ofi/trace/trace_show.c
 
 dofi_cppflags = $(AM_CPPFLAGS) $(PROBE_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)

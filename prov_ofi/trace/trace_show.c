@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Formats the arguments of traced calls, by kind. */
+/* Formats the arguments of traced calls, by kind; for events see trace_event.c. */
 #include <arpa/inet.h>
 #include <string.h>
 
 #include "object/ep.h"
 #include "fabric/fab.h"
 #include "object/obj.h"
-#include "trace/trace.h"
+#include "trace/trace_show.h"
 
 #define MOST_SEGMENTS 8
-
-struct name {
-	uint64_t value;
-	const char *text;
-};
 
 /* Integers, enumerations and masks of any width. */
 static uint64_t value_at(const void *at, size_t size)
@@ -29,15 +24,7 @@ static uint64_t value_at(const void *at, size_t size)
 	return narrow;
 }
 
-static void *pointer(const struct dofi_trace_value *v)
-{
-	void *p;
-
-	memcpy(&p, v->at, sizeof(p));
-	return p;
-}
-
-static void add_handle(struct dofi_text *t, DAT_HANDLE handle)
+void dofi_trace_add_handle(struct dofi_text *t, DAT_HANDLE handle)
 {
 	static const char *const kinds[DOFI_KINDS] = {
 		[DAT_HANDLE_TYPE_CR] = "CR",
@@ -67,7 +54,7 @@ static void add_handle(struct dofi_text *t, DAT_HANDLE handle)
 			      alive ? "" : "(freed)");
 }
 
-static void add_enum(struct dofi_text *t, uint64_t value, const struct name *names)
+void dofi_trace_add_enum(struct dofi_text *t, uint64_t value, const struct dofi_trace_name *names)
 {
 	for (; names->text; names++)
 		if (names->value == value) {
@@ -79,7 +66,7 @@ static void add_enum(struct dofi_text *t, uint64_t value, const struct name *nam
 
 /* The first name is that of the value 0. A name of several bits matches only if all are set, and
  * precedes the names of its bits. */
-static void add_flags(struct dofi_text *t, uint64_t value, const struct name *names)
+static void add_flags(struct dofi_text *t, uint64_t value, const struct dofi_trace_name *names)
 {
 	const char *between = "";
 
@@ -96,15 +83,11 @@ static void add_flags(struct dofi_text *t, uint64_t value, const struct name *na
 		dofi_text_add(t, "%s0x%llx", between, (unsigned long long)value);
 }
 
-/* clang-format off */
-#define END { 0, NULL }
-/* clang-format on */
-
 #define SHOW_NAMES(kind, add, ...) \
 	void dofi_show_##kind(struct dofi_text *t, const struct dofi_trace_value *v, \
 			      unsigned int i) \
 	{ \
-		static const struct name names[] = { __VA_ARGS__, END }; \
+		static const struct dofi_trace_name names[] = { __VA_ARGS__, DOFI_TRACE_END }; \
 \
 		add(t, value_at(v[i].at, v[i].size), names); \
 	}
@@ -120,26 +103,26 @@ SHOW_NAMES(evd_flags, add_flags, { 0, "0" }, { DAT_EVD_SOFTWARE_FLAG, "SOFTWARE"
 	   { DAT_EVD_CR_FLAG, "CR" }, { DAT_EVD_DTO_FLAG, "DTO" },
 	   { DAT_EVD_CONNECTION_FLAG, "CONNECTION" }, { DAT_EVD_RMR_BIND_FLAG, "RMR_BIND" },
 	   { DAT_EVD_ASYNC_FLAG, "ASYNC" }, { 0x200, "EXTENSION" })
-SHOW_NAMES(mem_type, add_enum, { DAT_MEM_TYPE_VIRTUAL, "VIRTUAL" }, { DAT_MEM_TYPE_LMR, "LMR" },
-	   { DAT_MEM_TYPE_SHARED_VIRTUAL, "SHARED_VIRTUAL" })
+SHOW_NAMES(mem_type, dofi_trace_add_enum, { DAT_MEM_TYPE_VIRTUAL, "VIRTUAL" },
+	   { DAT_MEM_TYPE_LMR, "LMR" }, { DAT_MEM_TYPE_SHARED_VIRTUAL, "SHARED_VIRTUAL" })
 SHOW_NAMES(mem_priv, add_flags, { 0, "NONE" }, { DAT_MEM_PRIV_ALL_FLAG, "ALL" },
 	   { DAT_MEM_PRIV_LOCAL_READ_FLAG, "LOCAL_READ" },
 	   { DAT_MEM_PRIV_REMOTE_READ_FLAG, "REMOTE_READ" },
 	   { DAT_MEM_PRIV_LOCAL_WRITE_FLAG, "LOCAL_WRITE" },
 	   { DAT_MEM_PRIV_REMOTE_WRITE_FLAG, "REMOTE_WRITE" }, { 0x40, "REMOTE_ATOMIC" })
-SHOW_NAMES(va_type, add_enum, { 0, "VA" }, { 1, "ZB" })
+SHOW_NAMES(va_type, dofi_trace_add_enum, { 0, "VA" }, { 1, "ZB" })
 SHOW_NAMES(connect_flags, add_flags, { 0, "DEFAULT" }, { DAT_CONNECT_MULTIPATH_FLAG, "MULTIPATH" },
 	   { 0x02, "MULTIPATH_REQUIRED" })
-SHOW_NAMES(close_flags, add_enum, { DAT_CLOSE_ABRUPT_FLAG, "ABRUPT" },
+SHOW_NAMES(close_flags, dofi_trace_add_enum, { DAT_CLOSE_ABRUPT_FLAG, "ABRUPT" },
 	   { DAT_CLOSE_GRACEFUL_FLAG, "GRACEFUL" })
-SHOW_NAMES(psp_flags, add_enum, { DAT_PSP_CONSUMER_FLAG, "CONSUMER" },
+SHOW_NAMES(psp_flags, dofi_trace_add_enum, { DAT_PSP_CONSUMER_FLAG, "CONSUMER" },
 	   { DAT_PSP_PROVIDER_FLAG, "PROVIDER" })
 SHOW_NAMES(qos, add_flags, { 0, "BEST_EFFORT" }, { DAT_QOS_HIGH_THROUGHPUT, "HIGH_THROUGHPUT" },
 	   { DAT_QOS_LOW_LATENCY, "LOW_LATENCY" }, { DAT_QOS_ECONOMY, "ECONOMY" },
 	   { DAT_QOS_PREMIUM, "PREMIUM" })
-SHOW_NAMES(boolean, add_enum, { DAT_FALSE, "FALSE" }, { DAT_TRUE, "TRUE" })
+SHOW_NAMES(boolean, dofi_trace_add_enum, { DAT_FALSE, "FALSE" }, { DAT_TRUE, "TRUE" })
 
-static const struct name states[] = {
+static const struct dofi_trace_name states[] = {
 	{ DAT_EP_STATE_UNCONNECTED, "UNCONNECTED" },
 	{ DAT_EP_STATE_RESERVED, "RESERVED" },
 	{ DAT_EP_STATE_PASSIVE_CONNECTION_PENDING, "PASSIVE_CONNECTION_PENDING" },
@@ -149,68 +132,22 @@ static const struct name states[] = {
 	{ DAT_EP_STATE_DISCONNECT_PENDING, "DISCONNECT_PENDING" },
 	{ DAT_EP_STATE_DISCONNECTED, "DISCONNECTED" },
 	{ DAT_EP_STATE_COMPLETION_PENDING, "COMPLETION_PENDING" },
-	END,
+	DOFI_TRACE_END,
 };
 
-static const struct name statuses[] = {
-	{ DAT_DTO_SUCCESS, "SUCCESS" },
-	{ DAT_DTO_ERR_FLUSHED, "ERR_FLUSHED" },
-	{ DAT_DTO_ERR_LOCAL_LENGTH, "ERR_LOCAL_LENGTH" },
-	{ DAT_DTO_ERR_LOCAL_EP, "ERR_LOCAL_EP" },
-	{ DAT_DTO_ERR_LOCAL_PROTECTION, "ERR_LOCAL_PROTECTION" },
-	{ DAT_DTO_ERR_BAD_RESPONSE, "ERR_BAD_RESPONSE" },
-	{ DAT_DTO_ERR_REMOTE_ACCESS, "ERR_REMOTE_ACCESS" },
-	{ DAT_DTO_ERR_REMOTE_RESPONDER, "ERR_REMOTE_RESPONDER" },
-	{ DAT_DTO_ERR_TRANSPORT, "ERR_TRANSPORT" },
-	{ DAT_DTO_ERR_RECEIVER_NOT_READY, "ERR_RECEIVER_NOT_READY" },
-	{ DAT_DTO_ERR_PARTIAL_PACKET, "ERR_PARTIAL_PACKET" },
-	{ DAT_RMR_OPERATION_FAILED, "RMR_OPERATION_FAILED" },
-	{ 12, "ERR_LOCAL_MM_ERROR" },
-	END,
-};
-
-/* clang-format off */
-#define EVENT(number) { number, #number }
-/* clang-format on */
-
-static const struct name events[] = {
-	EVENT(DAT_DTO_COMPLETION_EVENT),
-	{ 0x40000, "DAT_IB_DTO_EVENT" },
-	EVENT(DAT_RMR_BIND_COMPLETION_EVENT),
-	EVENT(DAT_CONNECTION_REQUEST_EVENT),
-	EVENT(DAT_CONNECTION_EVENT_ESTABLISHED),
-	EVENT(DAT_CONNECTION_EVENT_PEER_REJECTED),
-	EVENT(DAT_CONNECTION_EVENT_NON_PEER_REJECTED),
-	EVENT(DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR),
-	EVENT(DAT_CONNECTION_EVENT_DISCONNECTED),
-	EVENT(DAT_CONNECTION_EVENT_BROKEN),
-	EVENT(DAT_CONNECTION_EVENT_TIMED_OUT),
-	EVENT(DAT_CONNECTION_EVENT_UNREACHABLE),
-	EVENT(DAT_ASYNC_ERROR_EVD_OVERFLOW),
-	EVENT(DAT_ASYNC_ERROR_IA_CATASTROPHIC),
-	EVENT(DAT_ASYNC_ERROR_EP_BROKEN),
-	EVENT(DAT_ASYNC_ERROR_TIMED_OUT),
-	EVENT(DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR),
-	EVENT(DAT_SOFTWARE_EVENT),
-	END,
-};
-
-#define SHOW(kind) \
-	void dofi_show_##kind(struct dofi_text *t, const struct dofi_trace_value *v, unsigned int i)
-
-SHOW(handle)
+DOFI_TRACE_SHOW(handle)
 {
-	add_handle(t, pointer(&v[i]));
+	dofi_trace_add_handle(t, dofi_trace_pointer(&v[i]));
 }
 
-SHOW(handle_out)
+DOFI_TRACE_SHOW(handle_out)
 {
-	add_handle(t, *(DAT_HANDLE *)pointer(&v[i]));
+	dofi_trace_add_handle(t, *(DAT_HANDLE *)dofi_trace_pointer(&v[i]));
 }
 
-SHOW(text)
+DOFI_TRACE_SHOW(text)
 {
-	const char *text = pointer(&v[i]);
+	const char *text = dofi_trace_pointer(&v[i]);
 
 	if (text)
 		dofi_text_add(t, "\"%.80s\"", text);
@@ -219,7 +156,7 @@ SHOW(text)
 }
 
 /* Counts are signed and narrow, lengths and qualifiers unsigned and wide. */
-SHOW(num)
+DOFI_TRACE_SHOW(num)
 {
 	uint64_t value = value_at(v[i].at, v[i].size);
 
@@ -229,12 +166,12 @@ SHOW(num)
 		dofi_text_add(t, "%d", (int)(uint32_t)value);
 }
 
-SHOW(hex)
+DOFI_TRACE_SHOW(hex)
 {
 	dofi_text_add(t, "0x%llx", (unsigned long long)value_at(v[i].at, v[i].size));
 }
 
-SHOW(time)
+DOFI_TRACE_SHOW(time)
 {
 	DAT_TIMEOUT us = (DAT_TIMEOUT)value_at(v[i].at, v[i].size);
 
@@ -244,30 +181,30 @@ SHOW(time)
 		dofi_text_add(t, "%uus", us);
 }
 
-SHOW(cookie)
+DOFI_TRACE_SHOW(cookie)
 {
 	dofi_text_add(t, "0x%llx", (unsigned long long)value_at(v[i].at, sizeof(DAT_UINT64)));
 }
 
-SHOW(cookie_out)
+DOFI_TRACE_SHOW(cookie_out)
 {
 	dofi_text_add(t, "0x%llx",
-		      (unsigned long long)value_at(pointer(&v[i]), sizeof(DAT_UINT64)));
+		      (unsigned long long)value_at(dofi_trace_pointer(&v[i]), sizeof(DAT_UINT64)));
 }
 
-SHOW(boolean_out)
+DOFI_TRACE_SHOW(boolean_out)
 {
-	dofi_text_add(t, "%s", *(DAT_BOOLEAN *)pointer(&v[i]) ? "TRUE" : "FALSE");
+	dofi_text_add(t, "%s", *(DAT_BOOLEAN *)dofi_trace_pointer(&v[i]) ? "TRUE" : "FALSE");
 }
 
-SHOW(ep_state_out)
+DOFI_TRACE_SHOW(ep_state_out)
 {
-	add_enum(t, *(DAT_EP_STATE *)pointer(&v[i]), states);
+	dofi_trace_add_enum(t, *(DAT_EP_STATE *)dofi_trace_pointer(&v[i]), states);
 }
 
-SHOW(handle_type_out)
+DOFI_TRACE_SHOW(handle_type_out)
 {
-	static const struct name types[] = {
+	static const struct dofi_trace_name types[] = {
 		{ DAT_HANDLE_TYPE_CR, "CR" },
 		{ DAT_HANDLE_TYPE_EP, "EP" },
 		{ DAT_HANDLE_TYPE_EVD, "EVD" },
@@ -280,10 +217,10 @@ SHOW(handle_type_out)
 		{ DAT_HANDLE_TYPE_CNO, "CNO" },
 		{ DAT_HANDLE_TYPE_SRQ, "SRQ" },
 		{ DOFI_HANDLE_TYPE_CSP, "CSP" },
-		END,
+		DOFI_TRACE_END,
 	};
 
-	add_enum(t, *(DAT_HANDLE_TYPE *)pointer(&v[i]), types);
+	dofi_trace_add_enum(t, *(DAT_HANDLE_TYPE *)dofi_trace_pointer(&v[i]), types);
 }
 
 static void add_segment(struct dofi_text *t, const DAT_LMR_TRIPLET *s)
@@ -310,25 +247,26 @@ static void add_segments(struct dofi_text *t, const DAT_LMR_TRIPLET *s, uint64_t
 }
 
 /* The previous argument is the number of segments. */
-SHOW(segs)
+DOFI_TRACE_SHOW(segs)
 {
-	add_segments(t, pointer(&v[i]), value_at(v[i - 1].at, v[i - 1].size), DOFI_IOV_MAX);
+	add_segments(t, dofi_trace_pointer(&v[i]), value_at(v[i - 1].at, v[i - 1].size),
+		     DOFI_IOV_MAX);
 }
 
 /* The next argument is the number of segments. */
-SHOW(segs_before)
+DOFI_TRACE_SHOW(segs_before)
 {
-	add_segments(t, pointer(&v[i]), value_at(v[i + 1].at, v[i + 1].size), INT32_MAX);
+	add_segments(t, dofi_trace_pointer(&v[i]), value_at(v[i + 1].at, v[i + 1].size), INT32_MAX);
 }
 
-SHOW(seg)
+DOFI_TRACE_SHOW(seg)
 {
-	add_segments(t, pointer(&v[i]), 1, 1);
+	add_segments(t, dofi_trace_pointer(&v[i]), 1, 1);
 }
 
-SHOW(target)
+DOFI_TRACE_SHOW(target)
 {
-	const DAT_RMR_TRIPLET *r = pointer(&v[i]);
+	const DAT_RMR_TRIPLET *r = dofi_trace_pointer(&v[i]);
 
 	if (r)
 		dofi_text_add(t, "[0x%llx+%llu key 0x%x]", (unsigned long long)dofi_rmr_addr(r),
@@ -338,15 +276,15 @@ SHOW(target)
 }
 
 /* Private data: print the length only, which is the previous argument. */
-SHOW(priv)
+DOFI_TRACE_SHOW(priv)
 {
-	dofi_text_add(t, pointer(&v[i]) ? "%d bytes" : "NULL",
+	dofi_text_add(t, dofi_trace_pointer(&v[i]) ? "%d bytes" : "NULL",
 		      (int)value_at(v[i - 1].at, v[i - 1].size));
 }
 
-SHOW(ptr)
+DOFI_TRACE_SHOW(ptr)
 {
-	dofi_text_add(t, pointer(&v[i]) ? "%p" : "NULL", pointer(&v[i]));
+	dofi_text_add(t, dofi_trace_pointer(&v[i]) ? "%p" : "NULL", dofi_trace_pointer(&v[i]));
 }
 
 static void add_address(struct dofi_text *t, const struct sockaddr *sa)
@@ -363,24 +301,24 @@ static void add_address(struct dofi_text *t, const struct sockaddr *sa)
 	dofi_text_add(t, "%s", sa ? text : "NULL");
 }
 
-SHOW(addr)
+DOFI_TRACE_SHOW(addr)
 {
-	add_address(t, pointer(&v[i]));
+	add_address(t, dofi_trace_pointer(&v[i]));
 }
 
 /* The previous argument is the memory type. */
-SHOW(region)
+DOFI_TRACE_SHOW(region)
 {
 	DAT_REGION_DESCRIPTION r;
 
 	memcpy(&r, v[i].at, sizeof(r));
 	if (value_at(v[i - 1].at, v[i - 1].size) == DAT_MEM_TYPE_LMR)
-		add_handle(t, r.for_lmr_handle);
+		dofi_trace_add_handle(t, r.for_lmr_handle);
 	else
 		dofi_text_add(t, "%p", r.for_va);
 }
 
-SHOW(agent)
+DOFI_TRACE_SHOW(agent)
 {
 	DAT_OS_WAIT_PROXY_AGENT a;
 	void *code;
@@ -390,9 +328,9 @@ SHOW(agent)
 	dofi_text_add(t, code ? "%p" : "NULL", code);
 }
 
-SHOW(ep_attr)
+DOFI_TRACE_SHOW(ep_attr)
 {
-	const DAT_EP_ATTR *a = pointer(&v[i]);
+	const DAT_EP_ATTR *a = dofi_trace_pointer(&v[i]);
 
 	if (!a) {
 		dofi_text_add(t, "NULL");
@@ -407,9 +345,9 @@ SHOW(ep_attr)
 		      (unsigned long long)a->max_rdma_size);
 }
 
-SHOW(srq_attr)
+DOFI_TRACE_SHOW(srq_attr)
 {
-	const DAT_SRQ_ATTR *a = pointer(&v[i]);
+	const DAT_SRQ_ATTR *a = dofi_trace_pointer(&v[i]);
 
 	if (a)
 		dofi_text_add(t, "{recvs=%d recv_iov=%d low=%d}", a->max_recv_dtos, a->max_recv_iov,
@@ -418,128 +356,43 @@ SHOW(srq_attr)
 		dofi_text_add(t, "NULL");
 }
 
-SHOW(cr_param_out)
+DOFI_TRACE_SHOW(cr_param_out)
 {
-	const DAT_CR_PARAM *p = pointer(&v[i]);
+	const DAT_CR_PARAM *p = dofi_trace_pointer(&v[i]);
 
 	dofi_text_add(t, "{remote=");
 	add_address(t, (const struct sockaddr *)p->remote_ia_address_ptr);
 	dofi_text_add(t, " port=%llu private=%d bytes ep=", (unsigned long long)p->remote_port_qual,
 		      p->private_data_size);
-	add_handle(t, p->local_ep_handle);
+	dofi_trace_add_handle(t, p->local_ep_handle);
 	dofi_text_add(t, "}");
 }
 
-SHOW(ep_param_out)
+DOFI_TRACE_SHOW(ep_param_out)
 {
-	const DAT_EP_PARAM *p = pointer(&v[i]);
+	const DAT_EP_PARAM *p = dofi_trace_pointer(&v[i]);
 
 	dofi_text_add(t, "{state=");
-	add_enum(t, p->ep_state, states);
+	dofi_trace_add_enum(t, p->ep_state, states);
 	dofi_text_add(t, "}");
 }
 
-SHOW(num_out)
+DOFI_TRACE_SHOW(num_out)
 {
-	dofi_text_add(t, "%d", *(DAT_COUNT *)pointer(&v[i]));
+	dofi_text_add(t, "%d", *(DAT_COUNT *)dofi_trace_pointer(&v[i]));
 }
 
-SHOW(long_out)
+DOFI_TRACE_SHOW(long_out)
 {
-	dofi_text_add(t, "%llu", (unsigned long long)*(DAT_UINT64 *)pointer(&v[i]));
+	dofi_text_add(t, "%llu", (unsigned long long)*(DAT_UINT64 *)dofi_trace_pointer(&v[i]));
 }
 
-SHOW(hex_out)
+DOFI_TRACE_SHOW(hex_out)
 {
-	dofi_text_add(t, "0x%x", *(DAT_UINT32 *)pointer(&v[i]));
+	dofi_text_add(t, "0x%x", *(DAT_UINT32 *)dofi_trace_pointer(&v[i]));
 }
 
-SHOW(address_out)
+DOFI_TRACE_SHOW(address_out)
 {
-	dofi_text_add(t, "0x%llx", (unsigned long long)*(DAT_VADDR *)pointer(&v[i]));
-}
-
-static void add_completion(struct dofi_text *t, const DAT_DTO_COMPLETION_EVENT_DATA *d)
-{
-	static const struct name kinds[] = {
-		{ 0, " SEND" },
-		{ 1, " RDMA_WRITE" },
-		{ 2, " RDMA_READ" },
-		{ 3, " RECEIVE" },
-		{ 4, " RECEIVE_WITH_INVALIDATE" },
-		{ 5, " BIND_MW" },
-		{ 8, " RDMA_WRITE_IMMED" },
-		{ 9, " RECEIVE_IMMED" },
-		{ 10, " FETCH_ADD" },
-		{ 11, " CMP_SWAP" },
-		END,
-	};
-	int kind = dofi_dto_operation(d);
-
-	dofi_text_add(t, " ep=");
-	add_handle(t, d->ep_handle);
-	if (kind >= 0)
-		add_enum(t, (uint64_t)kind, kinds);
-	dofi_text_add(t, " cookie=0x%llx status=", (unsigned long long)d->user_cookie.as_64);
-	add_enum(t, d->status, statuses);
-	dofi_text_add(t, " length=%llu", (unsigned long long)d->transfered_length);
-}
-
-static void add_arrival(struct dofi_text *t, const DAT_CR_ARRIVAL_EVENT_DATA *d)
-{
-	dofi_text_add(t, " sp=");
-	add_handle(t, d->sp_handle.psp_handle);
-	dofi_text_add(t, " qual=%llu cr=", (unsigned long long)d->conn_qual);
-	add_handle(t, d->cr_handle);
-}
-
-SHOW(event)
-{
-	const DAT_EVENT *e = pointer(&v[i]);
-	const DAT_EVENT_DATA *d;
-	uint32_t immed;
-
-	if (!e) {
-		dofi_text_add(t, "NULL");
-		return;
-	}
-	d = &e->event_data;
-	dofi_text_add(t, "{");
-	add_enum(t, e->event_number, events);
-	switch ((unsigned int)e->event_number >> 12) {
-	case DAT_DTO_COMPLETION_EVENT >> 12:
-		add_completion(t, &d->dto_completion_event_data);
-		break;
-	case 0x40: /* DAT_IB_DTO_EVENT */
-		add_completion(t, &d->dto_completion_event_data);
-		if (dofi_event_immed(e, &immed))
-			dofi_text_add(t, " immed=0x%x", immed);
-		break;
-	case DAT_RMR_BIND_COMPLETION_EVENT >> 12:
-		dofi_text_add(t, " rmr=");
-		add_handle(t, d->rmr_completion_event_data.rmr_handle);
-		dofi_text_add(t, " cookie=0x%llx status=",
-			      (unsigned long long)d->rmr_completion_event_data.user_cookie.as_64);
-		add_enum(t, d->rmr_completion_event_data.status, statuses);
-		break;
-	case DAT_CONNECTION_REQUEST_EVENT >> 12:
-		add_arrival(t, &d->cr_arrival_event_data);
-		break;
-	case DAT_CONNECTION_EVENT_ESTABLISHED >> 12:
-		dofi_text_add(t, " ep=");
-		add_handle(t, d->connect_event_data.ep_handle);
-		dofi_text_add(t, " private=%d bytes", d->connect_event_data.private_data_size);
-		break;
-	case DAT_ASYNC_ERROR_EVD_OVERFLOW >> 12:
-		dofi_text_add(t, " handle=");
-		add_handle(t, d->asynch_error_event_data.dat_handle);
-		dofi_text_add(t, " reason=%d", d->asynch_error_event_data.reason);
-		break;
-	case DAT_SOFTWARE_EVENT >> 12:
-		dofi_text_add(t, " pointer=%p", d->software_event_data.pointer);
-		break;
-	default:
-		break;
-	}
-	dofi_text_add(t, "}");
+	dofi_text_add(t, "0x%llx", (unsigned long long)*(DAT_VADDR *)dofi_trace_pointer(&v[i]));
 }
