@@ -130,15 +130,15 @@ rmr_use_for_ep_key_ends_with_the_connection_in_2_0	object/rmr.c	s/if (rmr->bound
 rmr_bind_across_zones_is_PROTECTION_VIOLATION	data/rmr_bind.c	s/if (lmr->pz != rmr->pz || ep->pz != rmr->pz)/if (0)/
 rmr_invalidate_key_of_a_window_that_serves_another_endpoint_stays_in_2_0	object/rmr.c	s/return rmr->bound == w && .*/return rmr->bound == w || ep;/
 rmr_lmr_free_is_refused_while_one_is_bound	object/mr.c	s/if (lmr->users)/if (0)/
-wire:bulk_breach_without_leave	msgep/rdm/rdm_large.c	s/if (!large_outstanding(l))$/if (0)/
+wire:bulk_breach_without_leave	msgep/rdm/rdm_large.c	s/if (!rdm_large_outstanding(l))$/if (0)/
 wire:bulk_breach_back_what_was_sent	msgep/rdm/rdm_large.c	s/if (large_later((uint16_t)(back + l->received), l->peer_granted))/if (0)/
 wire:bulk_breach_wishes_too_many	msgep/rdm/rdm_large.c	s/(1 + MSGEP_CHANNELS) \* conn->net->window)/30000)/
-wire:bulk_stalled_rxm	msgep/rdm/rdm_large.c	s/large_outstanding(l) + (uint32_t)l->held < share/large_outstanding(l) < share/
+wire:bulk_stalled_rxm	msgep/rdm/rdm_large.c	s/rdm_large_outstanding(l) + (uint32_t)l->held < share/rdm_large_outstanding(l) < share/
 wire:bulk_recalled_rxm	msgep/rdm/rdm_large.c	s/^\t\t\t\tlarge_revoke(net);$/\t\t\t\t(void)large_revoke;/
-wire:bulk_settled_rxm	msgep/rdm/rdm_large.c	s/b->promised -= large_outstanding(l);/;/
+wire:bulk_settled_rxm	msgep/rdm/rdm_large.c	s/b->promised -= rdm_large_outstanding(l);/;/
 wire:bulk_closed_early_shuffled	msgep/rdm/rdm_large.c	s/b->promised -= b->expiring\[1\];/;/
 shm:shm_sleep_a_message_taken_at_once_wakes_the_sleeper	msgep/fid/fid_cq.c	s/^\t\t\tmsgep_cq_wake(cq);$/\t\t\t;/
-wire:bulk_overtaken_shuffled	msgep/rdm/rdm_recv.c	s/rdm_large_missing(conn) ? RDM_LARGE_GAP_MS :/0 ? RDM_LARGE_GAP_MS :/
+wire:bulk_overtaken_shuffled	msgep/rdm/rdm_gap.c	s/rdm_large_missing(conn) ? RDM_LARGE_GAP_MS :/0 ? RDM_LARGE_GAP_MS :/
 EOF
 }
 
