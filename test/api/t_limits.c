@@ -100,3 +100,50 @@ TEST(limits, max_srqs)
 	limit_holds(&n, &srqs, n.attr.max_srqs, 0);
 	node_close(&n);
 }
+
+#define SHARING 400
+
+/* All its completions go to one EVD. */
+static DAT_EP_HANDLE sharing_ep(struct side *s, DAT_EVD_HANDLE dto, DAT_EVD_HANDLE conn)
+{
+	DAT_EP_HANDLE ep;
+
+	OK(dat_ep_create(s->node->ia, s->node->pz, dto, dto, conn, NULL, &ep));
+	return ep;
+}
+
+static void sharing_connect(struct pair *p, DAT_EP_HANDLE a, DAT_EP_HANDLE b, DAT_EVD_HANDLE conn)
+{
+	DAT_EVENT ev;
+
+	OK(connect_to(a, p->node.attr.ia_address_ptr, p->qual));
+	OK(dat_cr_accept(EV_CR(p->cr_evd, p->psp, p->qual), b, 0, NULL));
+	for (int i = 0; i < 2; i++) {
+		EV_NEXT(conn, &ev);
+		ASSERT_EQ(ev.event_number, DAT_CONNECTION_EVENT_ESTABLISHED);
+	}
+}
+
+/* With the default attributes. A completion queue of a device has room for as many. */
+TEST_LIMIT(limits, connections_that_share_one_evd, 60)
+{
+	static DAT_EP_HANDLE a[SHARING], b[SHARING];
+	DAT_EVD_HANDLE dto, conn;
+	struct pair p;
+
+	pair_open(&p);
+	dto = evd_make(&p.node, 4096, DAT_EVD_DTO_FLAG);
+	conn = evd_make(&p.node, 4 * SHARING, DAT_EVD_CONNECTION_FLAG);
+	for (int i = 0; i < SHARING; i++) {
+		a[i] = sharing_ep(&p.a, dto, conn);
+		b[i] = sharing_ep(&p.b, dto, conn);
+		sharing_connect(&p, a[i], b[i], conn);
+	}
+	for (int i = 0; i < SHARING; i++) {
+		OK(dat_ep_free(a[i]));
+		OK(dat_ep_free(b[i]));
+	}
+	OK(dat_evd_free(dto));
+	OK(dat_evd_free(conn));
+	pair_close(&p);
+}

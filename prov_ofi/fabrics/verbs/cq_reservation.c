@@ -63,8 +63,9 @@ int dofi_device_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr)
 		attr->size = CQ_USUAL;
 	if (cq_must_cover(evd))
 		attr->size = CQ_COVERING;
+	/* The greatest size of some devices is one less than a power of two. */
 	while (attr->size > CQ_LEAST && !cq_can_be_had(fab, attr->size))
-		attr->size /= 2;
+		attr->size = cq_can_be_had(fab, attr->size - 1) ? attr->size - 1 : attr->size / 2;
 	ret = fi_cq_open(fab->domain, attr, &evd->cq, evd);
 	evd->cq_size = ret ? 0 : (uint32_t)attr->size;
 	evd->cq_held = 0;
