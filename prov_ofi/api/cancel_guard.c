@@ -18,10 +18,15 @@ DAT_PROVIDER dofi_guarded;
 		return function(A##n); \
 	}
 
+static inline bool guard_uses(const char *name)
+{
+	return strstr(name, "_create") || !strcmp(name, "ep_modify");
+}
+
 /* dat_cno_free waits for the CNO's agent, which may close the IA. */
 static inline bool guard_counts(const char *name)
 {
-	return strstr(name, "_create") || (strstr(name, "_free") && strcmp(name, "cno_free") != 0);
+	return guard_uses(name) || (strstr(name, "_free") && strcmp(name, "cno_free") != 0);
 }
 
 #define CALL(n, name, kind, ...) \
@@ -31,10 +36,10 @@ static inline bool guard_counts(const char *name)
 		DAT_RETURN ret; \
 \
 		DOFI_NO_CANCEL(); \
-		if (guard_counts(#name) && !dofi_ia_enter(a1, &ia)) \
+		if (guard_counts(#name) && !dofi_ia_enter(a1, guard_uses(#name), &ia)) \
 			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1); \
 		ret = dofi_api_vtable.name##_func(A##n); \
-		dofi_ia_leave(ia); \
+		dofi_ia_leave(ia, guard_uses(#name)); \
 		return ret; \
 	}
 #include "../src/calls.def"

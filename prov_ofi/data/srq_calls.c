@@ -139,19 +139,25 @@ void dofi_srq_destroy(struct dofi_srq *srq)
 DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE handle)
 {
 	struct dofi_srq *srq = dofi_srq_live(handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct dofi_ia *ia;
 	bool used;
 
 	if (!srq)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	ia = srq->obj.ia;
+	pthread_rwlock_wrlock(&ia->uses);
 	dofi_lock(&srq->lock);
 	used = srq->users;
 	dofi_unlock(&srq->lock);
 	if (used)
-		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
-	if (!dofi_obj_retire(&srq->obj))
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
-	dofi_srq_destroy(srq);
-	return DAT_SUCCESS;
+		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
+	else if (!dofi_obj_retire(&srq->obj))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	pthread_rwlock_unlock(&ia->uses);
+	if (!ret)
+		dofi_srq_destroy(srq);
+	return ret;
 }
 
 void dofi_srq_attach(struct dofi_srq *srq, struct dofi_ep *ep)

@@ -258,14 +258,19 @@ DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HAND
 DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE handle)
 {
 	EVD_OR_RETURN(evd, handle);
+	struct dofi_ia *ia = evd->obj.ia;
+	DAT_RETURN ret = DAT_SUCCESS;
 
+	pthread_rwlock_wrlock(&ia->uses);
 	/* The asynchronous EVD belongs to the IA. */
-	if (evd->feeds || evd == evd->obj.ia->async_evd)
-		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_IN_USE);
-	if (!dofi_obj_retire(&evd->obj))
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-	dofi_evd_destroy(evd);
-	return DAT_SUCCESS;
+	if (evd->feeds || evd == ia->async_evd)
+		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_IN_USE);
+	else if (!dofi_obj_retire(&evd->obj))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	pthread_rwlock_unlock(&ia->uses);
+	if (!ret)
+		dofi_evd_destroy(evd);
+	return ret;
 }
 
 DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)

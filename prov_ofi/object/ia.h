@@ -2,6 +2,8 @@
 /* An opened interface adapter: fabric, domain, event queue, objects, progress.
  *
  * Locks, in the order in which they may be taken:
+ *   uses        held shared by calls that create objects or change what an EP uses; exclusively to
+ *               find that an EVD, PZ or SRQ is not used, and to invalidate its handle
  *   coll->lock  members, groups and operations of collectives (coll/coll_int.h)
  *   prog_lock   the progress thread's round; freeing an EVD
  *   cm_lock     connections: event queue, service points, requests, timers, endpoint states
@@ -92,6 +94,7 @@ struct dofi_ia {
 	unsigned int obj_count[DOFI_KINDS];
 	unsigned int calls;        /* see dofi_ia_enter; obj_lock */
 	pthread_cond_t calls_over; /* no such call is left; with obj_lock */
+	pthread_rwlock_t uses;
 
 	struct dofi_evd *_Atomic async_evd; /* see dofi_async_push */
 	bool own_async_evd;
@@ -147,9 +150,10 @@ static inline struct dofi_ia *dofi_ia_live(DAT_IA_HANDLE handle)
 
 /* Around calls that create or free objects: closing the IA waits for them, so that none of them
  * leaves an object behind or uses the fabric when it is closed. enter stores the IA of the handle,
- * or NULL if the handle is invalid, which the call reports. False: the IA is being closed. */
-bool dofi_ia_enter(DAT_HANDLE handle, struct dofi_ia **ia);
-void dofi_ia_leave(struct dofi_ia *ia);
+ * or NULL if the handle is invalid, which the call reports. False: the IA is being closed. While a
+ * call that `uses` other objects is in progress, no EVD, PZ or SRQ is freed. */
+bool dofi_ia_enter(DAT_HANDLE handle, bool uses, struct dofi_ia **ia);
+void dofi_ia_leave(struct dofi_ia *ia, bool uses);
 
 /* One function for each thread safety with which a name may be registered: only the jump table
  * distinguishes them for the registry. */

@@ -327,13 +327,19 @@ DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PA
 DAT_RETURN dofi_pz_free(DAT_PZ_HANDLE handle)
 {
 	struct dofi_pz *pz = dofi_pz_live(handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct dofi_ia *ia;
 
 	if (!pz)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	ia = pz->obj.ia;
+	pthread_rwlock_wrlock(&ia->uses);
 	if (pz->users)
-		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_PZ_IN_USE);
-	if (!dofi_obj_retire(&pz->obj))
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-	dofi_obj_release(&pz->obj);
-	return DAT_SUCCESS;
+		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_PZ_IN_USE);
+	else if (!dofi_obj_retire(&pz->obj))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	pthread_rwlock_unlock(&ia->uses);
+	if (!ret)
+		dofi_obj_release(&pz->obj);
+	return ret;
 }
