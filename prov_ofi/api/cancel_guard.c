@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Wraps each call that is not on the data path in a function that disables cancellation, and lets a
- * close wait for calls that create or free objects. */
+ * close wait for calls that create or free objects, or connect. */
 #include <string.h>
 
 #define A1 a1
@@ -26,7 +26,8 @@ static inline bool guard_uses(const char *name)
 /* dat_cno_free waits for the CNO's agent, which may close the IA. */
 static inline bool guard_counts(const char *name)
 {
-	return guard_uses(name) || (strstr(name, "_free") && strcmp(name, "cno_free") != 0);
+	return guard_uses(name) || strstr(name, "_connect") ||
+	       (strstr(name, "_free") && strcmp(name, "cno_free") != 0);
 }
 
 #define CALL(n, name, kind, ...) \

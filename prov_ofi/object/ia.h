@@ -148,10 +148,10 @@ static inline struct dofi_ia *dofi_ia_live(DAT_IA_HANDLE handle)
 	return (struct dofi_ia *)dofi_obj_live(handle, DAT_HANDLE_TYPE_IA);
 }
 
-/* Around calls that create or free objects: closing the IA waits for them, so that none of them
- * leaves an object behind or uses the fabric when it is closed. enter stores the IA of the handle,
- * or NULL if the handle is invalid, which the call reports. False: the IA is being closed. While a
- * call that `uses` other objects is in progress, no EVD, PZ or SRQ is freed. */
+/* Around calls that create or free objects, or connect: closing the IA waits for them, so that none
+ * of them leaves an object behind or uses the fabric when it is closed. enter stores the IA of the
+ * handle, or NULL if the handle is invalid, which the call reports. False: the IA is being closed.
+ * While a call that `uses` other objects is in progress, no EVD, PZ or SRQ is freed. */
 bool dofi_ia_enter(DAT_HANDLE handle, bool uses, struct dofi_ia **ia);
 void dofi_ia_leave(struct dofi_ia *ia, bool uses);
 

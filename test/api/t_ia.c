@@ -602,7 +602,7 @@ TEST_LIMIT(ia, close_abrupt_while_others_create_and_free_objects, 60)
 						: make_service_points_until_closed,
 					&m);
 		dt_sleep_us(2000);
-		node_abort(&m.node);
+		OK(dat_ia_close(m.node.ia, DAT_CLOSE_ABRUPT_FLAG));
 		for (int i = 0; i < 6; i++)
 			dt_thread_join(&t[i]);
 	}
