@@ -400,7 +400,7 @@ static void two_stuff(struct two *t)
  * while it holds a lock. */
 #define POLLS_EACH 4
 #define REST_MOST 2000u
-#define REST_US 2000
+#define REST_US 20000
 
 /* One thread polls for both sides. Returns what the peer has got. */
 static unsigned int poll_both(struct two *t, DAT_EVD_HANDLE evd, unsigned int got)
