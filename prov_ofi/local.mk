@@ -151,7 +151,7 @@ dofi_sources = \
 	prov_ofi/api/ep_create.c prov_ofi/object/ep.h \
 	prov_ofi/api/ep_attr.c \
 	prov_ofi/api/evd_wait.c \
-	prov_ofi/api/ia_open.c prov_ofi/object/ia.h \
+	prov_ofi/api/ia_open.c \
 	prov_ofi/api/ia_attr.c \
 	prov_ofi/api/provider.c prov_ofi/api/provider.h \
 	prov_ofi/api/provider_list.c \
@@ -221,6 +221,7 @@ dofi_sources = \
 	prov_ofi/object/evd_models.c \
 	prov_ofi/object/evd_push.c \
 	prov_ofi/object/evd_models.h \
+	prov_ofi/object/ia.h prov_ofi/object/ia_calls.c \
 	prov_ofi/object/kinds.c prov_ofi/object/sp.h \
 	prov_ofi/object/limits.h \
 	prov_ofi/object/lmr_table.c prov_ofi/object/lmr_table.h \

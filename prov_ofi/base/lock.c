@@ -110,3 +110,13 @@ void dofi_signal_all(struct dofi_signal *s)
 	atomic_fetch_add(&s->given, 1);
 	lock_wake(&s->given, INT_MAX);
 }
+
+void dofi_rwlock_init(pthread_rwlock_t *lock)
+{
+	pthread_rwlockattr_t attr;
+
+	pthread_rwlockattr_init(&attr);
+	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(lock, &attr);
+	pthread_rwlockattr_destroy(&attr);
+}

@@ -151,4 +151,8 @@ static inline int dofi_mutex_trylock(pthread_mutex_t *m, const char *file, int l
 
 #endif
 
+/* A lock that prefers writers: those that keep reading cannot keep one waiting. A thread that holds
+ * it must not lock it again. */
+void dofi_rwlock_init(pthread_rwlock_t *lock);
+
 #endif

@@ -38,7 +38,7 @@ static void kind_setup_ia(void *p)
 
 	pthread_mutex_init(&ia->obj_lock, NULL);
 	pthread_cond_init(&ia->calls_over, NULL);
-	pthread_rwlock_init(&ia->uses, NULL);
+	dofi_rwlock_init(&ia->uses);
 	pthread_mutex_init(&ia->prog_lock, NULL);
 	pthread_mutex_init(&ia->cm_lock, NULL);
 	pthread_cond_init(&ia->probes_done, NULL);

@@ -116,18 +116,6 @@ static struct fi_ops_domain domain_ops = {
 	.srx_ctx = msgep_srx_open,
 };
 
-/* Prefers writers, so that peers that keep writing cannot block the closing of a region
- * indefinitely. */
-static void fabric_init_mr_lock(pthread_rwlock_t *lock)
-{
-	pthread_rwlockattr_t attr;
-
-	pthread_rwlockattr_init(&attr);
-	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	pthread_rwlock_init(lock, &attr);
-	pthread_rwlockattr_destroy(&attr);
-}
-
 /* Ports distinguish the active ends of two processes, which share one address. */
 static void fabric_choose_port(struct msgep_domain *domain)
 {
@@ -157,7 +145,7 @@ static int fabric_open_domain(struct fid_fabric *fid, struct fi_info *info, stru
 	domain->fid.ops = &domain_ops;
 	domain->fid.mr = &msgep_mr_ops;
 	domain->fabric = dofi_container(fid, struct msgep_fabric, fid);
-	fabric_init_mr_lock(&domain->mr_lock);
+	dofi_rwlock_init(&domain->mr_lock);
 	dofi_key_map_init(&domain->mrs);
 	dofi_lock_init(&domain->transport_lock);
 	dofi_lock_init(&domain->wait_lock);
