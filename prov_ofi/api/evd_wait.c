@@ -132,7 +132,7 @@ static bool evd_cqs_quiet(struct dofi_evd *evd)
 
 	if (!quiet || !coll)
 		return quiet;
-	dofi_lock(&coll->lock);
+	dofi_lock_second(&coll->lock);
 	quiet = !dofi_evd_count(coll) && dofi_cq_may_sleep(coll);
 	dofi_unlock(&coll->lock);
 	return quiet;
