@@ -153,8 +153,8 @@ dofi_sources = \
 	prov_ofi/api/evd_wait.c \
 	prov_ofi/api/ia_open.c \
 	prov_ofi/api/ia_attr.c \
-	prov_ofi/api/provider.c prov_ofi/api/provider.h \
-	prov_ofi/api/provider_list.c \
+	prov_ofi/api/provider.c \
+	prov_ofi/api/provider_list.c prov_ofi/api/provider_list.h \
 	prov_ofi/base/counter_file.c prov_ofi/base/counter_file.h \
 	prov_ofi/base/counter_slots.h prov_ofi/base/counters.def \
 	prov_ofi/base/counters.c prov_ofi/base/counters.h \

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "api/cancel_guard.h"
-#include "api/provider.h"
+#include "api/provider_list.h"
 #include "trace/trace.h"
 
 #define EXPORT __attribute__((visibility("default")))

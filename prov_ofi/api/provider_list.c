@@ -2,7 +2,7 @@
 /* The list of the IA names that the registry library has passed on. */
 #include <string.h>
 
-#include "api/provider.h"
+#include "api/provider_list.h"
 
 pthread_mutex_t dofi_provider_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dofi_provider *providers;

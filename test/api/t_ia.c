@@ -630,6 +630,7 @@ static bool same_fds(const struct dt_fds *then)
 	dt_fds_get(&now);
 	return !memcmp(&now, then, sizeof(now));
 }
+
 TEST(ia, close_abrupt_by_an_agent_of_its_own_succeeds)
 {
 	DAT_OS_WAIT_PROXY_AGENT agent;

@@ -19,8 +19,8 @@
  *   cancel_guard.c   jump table whose calls cannot be cancelled
  *   provider.c       registration
  */
-#ifndef DOFI_API_PROVIDER_H
-#define DOFI_API_PROVIDER_H
+#ifndef DOFI_API_PROVIDER_LIST_H
+#define DOFI_API_PROVIDER_LIST_H
 
 #include <pthread.h>
 
