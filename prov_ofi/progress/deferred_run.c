@@ -65,14 +65,27 @@ static bool deferred_report_rest(struct dofi_ep *ep)
 	return !(atomic_load(&ep->deferred) & DOFI_DEFERRED_REPORT);
 }
 
+/* False: the fabric still refuses the operations, so they are on the list again. */
+static bool deferred_submit(struct dofi_ep *ep)
+{
+	dofi_lock(&ep->lock);
+	if (dofi_ep_live(ep)) {
+		dofi_amo_continue(ep);
+		dofi_dto_submit(ep);
+	}
+	dofi_unlock(&ep->lock);
+	return !(atomic_load(&ep->deferred) & DOFI_DEFERRED_SUBMIT);
+}
+
 void dofi_progress_run_deferred(struct dofi_ia *ia)
 {
 	uint32_t bits = 0, life = 0;
-	struct dofi_ep *ep, *waits = NULL;
+	struct dofi_ep *ep, *waits = NULL, *refused = NULL;
+	bool last = false;
 
 	DOFI_NO_CANCEL();
 	/* Bounded: work that is put back meanwhile is left to the next run. */
-	for (int i = 0; i < 64 && (ep = dofi_deferred_take(ia, &bits, &life)); i++) {
+	for (int i = 0; i < 64 && !last && (ep = dofi_deferred_take(ia, &bits, &life)); i++) {
 		if ((bits & DOFI_DEFERRED_EQ) && !deferred_establish(ia, ep, life)) {
 			dofi_deferred_put_back(ep, DOFI_DEFERRED_EQ, life);
 			/* The thread looks at intervals. */
@@ -82,13 +95,10 @@ void dofi_progress_run_deferred(struct dofi_ia *ia)
 				return;
 			waits = waits ? waits : ep;
 		}
-		if (bits & DOFI_DEFERRED_SUBMIT) {
-			dofi_lock(&ep->lock);
-			if (dofi_ep_live(ep)) {
-				dofi_amo_continue(ep);
-				dofi_dto_submit(ep);
-			}
-			dofi_unlock(&ep->lock);
+		if ((bits & DOFI_DEFERRED_SUBMIT) && !deferred_submit(ep)) {
+			/* Only reading a CQ makes room: a second attempt at once is for nothing. */
+			last = ep == refused;
+			refused = refused ? refused : ep;
 		}
 		if ((bits & DOFI_DEFERRED_REPORT) && !deferred_report_rest(ep))
 			return;
