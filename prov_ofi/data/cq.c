@@ -17,6 +17,8 @@
 #include "fabric/fab_ops.h"
 
 #define SERVICE_LIMIT 512
+/* The same for the progress thread, which comes back soon. */
+#define PROGRESS_LIMIT 64
 /* Bounds the drain while peers keep filling the CQ. */
 #define DRAIN_ROUNDS 1024
 
@@ -308,7 +310,7 @@ void dofi_cq_resume(struct dofi_evd *evd)
 
 unsigned int dofi_evd_service(struct dofi_evd *evd, unsigned int *requests)
 {
-	unsigned int total = 0, n;
+	unsigned int total = 0, n, most = requests ? PROGRESS_LIMIT : SERVICE_LIMIT;
 	uint32_t before, tail;
 
 	dofi_lock(&evd->lock);
@@ -317,7 +319,7 @@ unsigned int dofi_evd_service(struct dofi_evd *evd, unsigned int *requests)
 	do {
 		n = dofi_cq_read_batch(evd);
 		total += n;
-	} while (n && total < SERVICE_LIMIT);
+	} while (n && total < most);
 	for (; requests && tail != evd->tail; tail++)
 		*requests += !evd->ring[tail & (evd->capacity - 1)].recv;
 	dofi_evd_notify(evd, before);

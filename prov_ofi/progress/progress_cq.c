@@ -30,6 +30,8 @@
 /* Calls between two leases if consumers use none. */
 #define PASS_MOST 2047u
 #define STALL_TICK_MS 40
+/* Most of the time for which a CQ is read in one round. */
+#define TAKE_OVER_MOST DOFI_MS(2)
 
 /* False: the kernel rejects epoll sets that are nested too deeply. */
 static bool progress_arm_cq(struct dofi_ia *ia, struct dofi_evd *evd)
@@ -45,9 +47,12 @@ static bool progress_arm_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 	return true;
 }
 
-/* Reads the CQ until blocking on its descriptor is permitted. */
+/* Reads the CQ until blocking on its descriptor is permitted, but not for long: where threads post
+ * as fast as this one reads, the other work of a round would have to wait. */
 static void progress_take_over_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 {
+	uint64_t end = 0;
+
 	for (int i = evd->empty_polls ? 2 : 0; i < 3; i++) {
 		unsigned int n = dofi_evd_service(evd, &ia->prog.requests);
 		bool may_sleep;
@@ -63,8 +68,16 @@ static void progress_take_over_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 			}
 			return;
 		}
-		if (n)
-			i = -1;
+		if (!n)
+			continue;
+		i = -1;
+		if (!end)
+			end = dofi_now() + TAKE_OVER_MOST;
+		if (atomic_load(&ia->prog.stop) || dofi_now() >= end) {
+			dofi_evd_disarm(evd, DOFI_EVD_STALLED);
+			evd->next_check = 0;
+			return;
+		}
 	}
 	/* fi_trywait refuses, but there is nothing to read (see api/evd_wait.c): check at
 	 * intervals. */

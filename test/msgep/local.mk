@@ -8,7 +8,8 @@ test_msgep_test_msgep_SOURCES = \
 	test/msgep/t_cm_bad.c test/msgep/t_cm_end.c test/msgep/t_cm_proto.c \
 	test/msgep/t_cm_part.c test/msgep/t_cm_seal.c test/msgep/t_cm_secret.c test/msgep/t_cm_msg.c test/msgep/t_lock.c \
 	test/msgep/t_pair_send.c test/msgep/t_pair_carry.c \
-	test/msgep/t_pair_unsolicited.c test/msgep/t_pair.h
-test_msgep_test_msgep_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
+	test/msgep/t_pair_unsolicited.c test/msgep/t_pair.h \
+	test/msgep/t_progress.c prov_ofi/progress/progress_cq.c
+test_msgep_test_msgep_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS) -DDOFI_API=20
 test_msgep_test_msgep_LDADD = prov_ofi/libdaplofi-common.la libdattest.la -lpthread
 endif
