@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/addr.h"
 
@@ -40,6 +41,47 @@ void dofi_addr_set_any(union dofi_addr *addr)
 		addr->in6.sin6_addr = in6addr_any;
 	else
 		addr->in.sin_addr.s_addr = INADDR_ANY;
+}
+
+/* True if a socket that is bound to the wildcard of IPv6 accepts IPv4, too. The setting of the
+ * host (net.ipv6.bindv6only) decides: libfabric sets no other. */
+static bool addr_v6_takes_v4(void)
+{
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), only = 1;
+	socklen_t len = sizeof(only);
+
+	if (fd < 0)
+		return false;
+	if (getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &len))
+		only = 1;
+	close(fd);
+	return !only;
+}
+
+void dofi_addr_set_any_family(union dofi_addr *addr)
+{
+	uint16_t port = dofi_addr_port(&addr->sa);
+
+	if (addr->sa.sa_family == AF_INET && addr_v6_takes_v4()) {
+		memset(addr, 0, sizeof(*addr));
+		addr->in6.sin6_family = AF_INET6;
+	}
+	dofi_addr_set_any(addr);
+	dofi_addr_set_port(&addr->sa, port);
+}
+
+void dofi_addr_unmap(union dofi_addr *addr)
+{
+	uint16_t port = dofi_addr_port(&addr->sa);
+	struct in_addr v4;
+
+	if (addr->sa.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&addr->in6.sin6_addr))
+		return;
+	memcpy(&v4, &addr->in6.sin6_addr.s6_addr[12], sizeof(v4));
+	memset(addr, 0, sizeof(*addr));
+	addr->in.sin_family = AF_INET;
+	addr->in.sin_addr = v4;
+	dofi_addr_set_port(&addr->sa, port);
 }
 
 bool dofi_addr_is_loopback(const union dofi_addr *addr)

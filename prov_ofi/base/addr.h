@@ -21,6 +21,11 @@ void dofi_addr_set_port(struct sockaddr *sa, uint16_t port);
 bool dofi_addr_is_any(const union dofi_addr *addr);
 /* The host part. */
 void dofi_addr_set_any(union dofi_addr *addr);
+/* At which a listener accepts from every address of this host, of both families where the kernel
+ * allows it: then peers of IPv4 have mapped addresses (dofi_addr_unmap). */
+void dofi_addr_set_any_family(union dofi_addr *addr);
+/* ::ffff:10.0.0.7 becomes 10.0.0.7. */
+void dofi_addr_unmap(union dofi_addr *addr);
 bool dofi_addr_is_loopback(const union dofi_addr *addr);
 bool dofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b);
 /* "10.0.0.7:4711", "[::1]:4711"; without a port if that is 0. Returns buf. */

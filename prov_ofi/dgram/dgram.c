@@ -43,20 +43,6 @@ static bool dgram_adapt(int family, const union dofi_addr *addr, uint16_t port,
 	return true;
 }
 
-/* The reverse. */
-static void dgram_restore(union dofi_addr *addr)
-{
-	struct in_addr v4;
-
-	dofi_addr_set_port(&addr->sa, 0);
-	if (addr->sa.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&addr->in6.sin6_addr))
-		return;
-	memcpy(&v4, &addr->in6.sin6_addr.s6_addr[12], 4);
-	memset(addr, 0, sizeof(*addr));
-	addr->in.sin_family = AF_INET;
-	addr->in.sin_addr = v4;
-}
-
 /* Binds the socket to a free port of the address. 0 or a negative error. */
 static int dgram_bind_port(struct dofi_dgram *d, const union dofi_addr *at)
 {
@@ -208,6 +194,7 @@ int dofi_dgram_recv(struct dofi_dgram *d, struct dofi_dgram_msg *msg)
 		return errno == EAGAIN || errno == EWOULDBLOCK ? -EAGAIN : -EBADMSG;
 	if (!m.msg_namelen || !dgram_parse(d, (size_t)n, dofi_addr_port(&msg->from.sa), msg))
 		return -EBADMSG;
-	dgram_restore(&msg->from);
+	dofi_addr_unmap(&msg->from);
+	dofi_addr_set_port(&msg->from.sa, 0);
 	return 0;
 }

@@ -343,21 +343,68 @@ TEST(interface, named_address_is_the_only_one)
 	end_network();
 }
 
-/* Without a name, every address of the family leads to the service point. */
-TEST_LIMIT(interface, unnamed_one_is_reached_at_every_address_of_the_host, 60)
+static void is_reached_at(const char *const *texts, unsigned int n)
 {
-	static const char *const texts[] = { "127.0.0.1", SECOND, ELSEWHERE, FIRST };
 	union name to;
 	struct pair p;
 
-	make_network();
 	conf_for_domain("");
-	for (unsigned int i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		pair_open(&p);
 		to_name(texts[i], &to);
 		connect_at(&p, &to);
 		pair_close(&p);
 	}
+}
+
+TEST_LIMIT(interface, unnamed_one_is_reached_at_every_address_of_the_host, 60)
+{
+	static const char *const texts[] = { "127.0.0.1", "::1",  SECOND,    ELSEWHERE,
+					     FIRST,       FIRST6, ELSEWHERE6 };
+
+	make_network();
+	is_reached_at(texts, sizeof(texts) / sizeof(texts[0]));
+	end_network();
+}
+
+/* Then a listener of IPv6 does not accept IPv4, as on a host without IPv6. */
+TEST(interface, unnamed_one_is_reached_at_ipv4_if_the_host_separates_the_families)
+{
+	static const char *const texts[] = { "127.0.0.1", SECOND };
+	int fd;
+
+	make_network();
+	fd = open("/proc/sys/net/ipv6/bindv6only", O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, "1", 1) != 1)
+		dt_skip("no setting of IPv6: %s", strerror(errno));
+	close(fd);
+	is_reached_at(texts, sizeof(texts) / sizeof(texts[0]));
+	end_network();
+}
+
+/* One adapter serves peers of both families at one service point, and each learns the address of
+ * its own. */
+TEST(interface, unnamed_one_sees_peers_of_both_families)
+{
+	static const char *const texts[] = { "127.0.0.1", "::1", "127.0.0.1" };
+	union name to;
+	struct pair p;
+
+	make_network();
+	conf_for_domain("");
+	pair_open(&p);
+	for (unsigned int i = 0; i < 3; i++) {
+		DAT_EP_PARAM param;
+
+		to_name(texts[i], &to);
+		connect_at(&p, &to);
+		OK(dat_ep_query(p.b.ep, DAT_EP_FIELD_ALL, &param));
+		ASSERT(same(param.remote_ia_address_ptr, &to));
+		pair_disconnect(&p);
+		OK(dat_ep_reset(p.a.ep));
+		OK(dat_ep_reset(p.b.ep));
+	}
+	pair_close(&p);
 	end_network();
 }
 

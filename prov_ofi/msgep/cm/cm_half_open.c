@@ -106,6 +106,7 @@ static void cm_identify(struct msgep_cm_conn *conn, const struct msgep_cm_listen
 	if (!conn->transport->local) {
 		msgep_cm_tune(conn->fd);
 		getsockname(conn->fd, &conn->local.sa, &len);
+		dofi_addr_unmap(&conn->local);
 		return;
 	}
 	len = sizeof(cred);

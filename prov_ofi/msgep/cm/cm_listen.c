@@ -43,6 +43,7 @@ static void cm_listener_ready(struct msgep_cm_source *source, uint32_t events)
 		fd = accept4(l->fd, l->transport->local ? NULL : &peer.sa, &len,
 			     SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
+			dofi_addr_unmap(&peer);
 			msgep_cm_half_open_admit(l, dofi_forkfd(fd), &peer);
 			continue;
 		}
@@ -146,6 +147,8 @@ static int cm_listen_on(struct msgep_pep *pep, const struct msgep_transport *tra
 	l->transport = transport;
 	l->addr = *addr;
 	dofi_addr_set_port(&l->addr.sa, dofi_addr_port(&pep->addr.sa));
+	if (!transport->local && dofi_addr_is_any(addr))
+		dofi_addr_set_any_family(&l->addr);
 	ret = cm_start_listener(l);
 	if (ret) {
 		free(l);

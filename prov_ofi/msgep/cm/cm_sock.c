@@ -26,13 +26,6 @@
 /* Reads per call, so that a peer that keeps sending doorbells does not block the caller. */
 #define READS 64
 
-static bool cm_is_any(const union dofi_addr *addr)
-{
-	if (addr->sa.sa_family == AF_INET6)
-		return IN6_IS_ADDR_UNSPECIFIED(&addr->in6.sin6_addr);
-	return addr->in.sin_addr.s_addr == INADDR_ANY;
-}
-
 /* True if a socket can bind to the address: normally only if it belongs to this host. */
 static bool cm_is_here(const union dofi_addr *addr)
 {
@@ -48,13 +41,6 @@ static bool cm_is_here(const union dofi_addr *addr)
 	return here;
 }
 
-static bool cm_is_loopback(const union dofi_addr *addr)
-{
-	if (addr->sa.sa_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(&addr->in6.sin6_addr);
-	return ntohl(addr->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-}
-
 /* With ip_nonlocal_bind a socket can also bind to addresses of other hosts, which must not be
  * mistaken for local ones: check the interfaces, too. */
 bool msgep_cm_is_here(const union dofi_addr *addr)
@@ -62,7 +48,7 @@ bool msgep_cm_is_here(const union dofi_addr *addr)
 	struct ifaddrs *all;
 	bool here = false;
 
-	if (cm_is_loopback(addr))
+	if (dofi_addr_is_loopback(addr))
 		return true;
 	if (!cm_is_here(addr) || getifaddrs(&all))
 		return false;
@@ -216,7 +202,7 @@ static int cm_bind_local(int fd, const struct msgep_transport *transport,
 			 const union dofi_addr *addr, const uint64_t *qual)
 {
 	struct sockaddr_un un;
-	socklen_t len = cm_make_name(transport, addr, cm_is_any(addr), qual, &un);
+	socklen_t len = cm_make_name(transport, addr, dofi_addr_is_any(addr), qual, &un);
 
 	return bind(fd, (struct sockaddr *)&un, len) ? -errno : 0;
 }

@@ -11,6 +11,19 @@
 #include "fabric/fab_info.h"
 #include "msgep/pair/pair_int.h"
 
+/* Where the request is from. */
+static const char *pair_request_text(const struct fi_info *info, char *text)
+{
+	union dofi_addr from;
+
+	if (!info->dest_addr || info->dest_addrlen > sizeof(from))
+		return "unknown address";
+	memset(&from, 0, sizeof(from));
+	memcpy(&from, info->dest_addr, info->dest_addrlen);
+	dofi_addr_unmap(&from);
+	return dofi_peer_text(&from, text);
+}
+
 static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *info,
 			 const uint8_t *param, size_t len)
 {
@@ -25,8 +38,7 @@ static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *
 		dofi_log(DOFI_LOG_WARN,
 			 "rejected a libfabric connection from %s: expected a token that this "
 			 "adapter granted, got %s",
-			 info->dest_addr ? dofi_peer_text(info->dest_addr, text)
-					 : "unknown address",
+			 pair_request_text(info, text),
 			 ours ? "another token" : "data of another program or release");
 	} else if (conn) {
 		if (!conn->bulk && !conn->broken)
@@ -35,9 +47,7 @@ static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *
 		ret = pair_accept(net, info, param, dscp);
 		if (ret)
 			dofi_log(DOFI_LOG_WARN, "cannot accept a libfabric connection from %s: %s",
-				 info->dest_addr ? dofi_peer_text(info->dest_addr, text)
-						 : "unknown address",
-				 dofi_error_text(-ret));
+				 pair_request_text(info, text), dofi_error_text(-ret));
 	}
 	/* Frees the request, also if an endpoint was created for it. */
 	if (ret)

@@ -214,6 +214,7 @@ int pair_accept(struct pair_net *net, struct fi_info *info, const uint8_t *param
 		return -FI_ENOMEM;
 	if (info->dest_addr && info->dest_addrlen <= sizeof(pair->peer))
 		memcpy(&pair->peer, info->dest_addr, info->dest_addrlen);
+	dofi_addr_unmap(&pair->peer);
 	pair_parse_param(pair, param, PAIR_PARAM);
 	pair_param(net, pair->index, pair->key, NULL, answer);
 	ret = pair_make_ep(net, info, false, &pair->ep);

@@ -147,7 +147,7 @@ static int pair_open_listeners(struct pair_net *net, const char **what)
 		memset(l, 0, sizeof(*l));
 		l->addr = fab->n_addrs ? fab->addrs[i] : fab->addr;
 		if (!fab->addr_named)
-			dofi_addr_set_any(&l->addr);
+			dofi_addr_set_any_family(&l->addr);
 		ret = pair_listen(net, l, what);
 		net->n_listeners += !ret;
 		/* The address has been removed meanwhile. */
