@@ -67,6 +67,7 @@ static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	dofi_list_init(&ia->agents);
 	ia->calling = NULL;
 	ia->called = 0;
+	atomic_init(&ia->has_agents, false);
 	ia->deferred_pending = false;
 	memset(&ia->timers, 0, sizeof(ia->timers));
 	ia->amo.listen_fd = ia->amo.epfd = -1;
@@ -303,6 +304,25 @@ static void ia_destroy_all(struct dofi_ia *ia)
 	}
 }
 
+/* The endpoints of collectives end with those. */
+static bool ia_keeps(const struct dofi_obj *obj)
+{
+	const struct dofi_evd *coll = obj->ia->coll_evd;
+
+	return obj->type == DAT_HANDLE_TYPE_EP && coll &&
+	       ((const struct dofi_ep *)obj)->req_evd == coll;
+}
+
+/* Threads that post or poll without pause would compete with the close for processors and locks.
+ * An agent may read EVDs until its call is over. */
+static void ia_turn_away(struct dofi_ia *ia)
+{
+	dofi_obj_withdraw(ia, DAT_HANDLE_TYPE_EP, ia_keeps);
+	dofi_obj_withdraw(ia, DAT_HANDLE_TYPE_SRQ, ia_keeps);
+	if (!atomic_load(&ia->has_agents))
+		dofi_obj_withdraw(ia, DAT_HANDLE_TYPE_EVD, ia_keeps);
+}
+
 /* Waits for calls in other threads that create or free objects of the IA. */
 static void ia_await_calls(struct dofi_ia *ia)
 {
@@ -334,6 +354,7 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
 	if (!dofi_obj_retire(&ia->obj))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	ia_turn_away(ia);
 	ia_await_calls(ia);
 	dofi_async_retire(ia);
 	by_agent = dofi_progress_is_me(ia);

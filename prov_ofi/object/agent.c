@@ -21,6 +21,7 @@ int dofi_agent_new(struct dofi_cno *cno, DAT_OS_WAIT_PROXY_AGENT call, struct do
 	dofi_list_init(&agent->link);
 	agent->cno = cno;
 	agent->call = call;
+	atomic_store(&cno->obj.ia->has_agents, true);
 	*out = agent;
 	return 0;
 }

@@ -137,6 +137,7 @@ struct dofi_ia {
 	struct dofi_list deferred; /* endpoints with deferred work, done without EVD locks */
 	void (*run_deferred)(struct dofi_ia *ia); /* set by dofi_progress_open */
 	struct dofi_list agents;                  /* queued calls (object/agent.h) */
+	_Atomic bool has_agents;                  /* some CNO has had one */
 	struct dofi_cno *calling;                 /* CNO whose agent is being called; NULL: none */
 	uint32_t called;                          /* number of calls that have returned */
 	pthread_cond_t call_over;                 /* a call has returned */

@@ -96,7 +96,7 @@ bool dofi_obj_retire(struct dofi_obj *obj)
 	bool mine;
 
 	pthread_mutex_lock(&ia->obj_lock);
-	mine = atomic_exchange(&obj->magic, 0) != 0;
+	mine = atomic_exchange(&obj->magic, 0) || !dofi_list_empty(&obj->link);
 	if (mine && obj != &ia->obj) {
 		dofi_list_remove(&obj->link);
 		ia->obj_count[obj->type]--;
@@ -104,6 +104,21 @@ bool dofi_obj_retire(struct dofi_obj *obj)
 	}
 	pthread_mutex_unlock(&ia->obj_lock);
 	return mine;
+}
+
+void dofi_obj_withdraw(struct dofi_ia *ia, DAT_HANDLE_TYPE type, dofi_obj_test keep)
+{
+	struct dofi_list *pos;
+
+	pthread_mutex_lock(&ia->obj_lock);
+	dofi_list_each(pos, &ia->objs[type])
+	{
+		struct dofi_obj *obj = dofi_container(pos, struct dofi_obj, link);
+
+		if (!keep(obj))
+			atomic_store(&obj->magic, 0);
+	}
+	pthread_mutex_unlock(&ia->obj_lock);
 }
 
 void dofi_obj_release(struct dofi_obj *obj)

@@ -68,6 +68,10 @@ void *dofi_obj_new(struct dofi_ia *ia, DAT_HANDLE_TYPE type);
 void dofi_obj_publish(struct dofi_obj *obj);
 /* Invalidates the handle. False: another thread has already done so. */
 bool dofi_obj_retire(struct dofi_obj *obj);
+/* Invalidates the handles of all objects of the kind except those to `keep`; they are retired
+ * later. `keep` is called with obj_lock held. */
+typedef bool (*dofi_obj_test)(const struct dofi_obj *obj);
+void dofi_obj_withdraw(struct dofi_ia *ia, DAT_HANDLE_TYPE type, dofi_obj_test keep);
 /* Frees the memory; the handle must be invalid. */
 void dofi_obj_release(struct dofi_obj *obj);
 

@@ -356,6 +356,34 @@ static void busy_end(struct busy *b)
 	ASSERT(is_set(&b->gate.left));
 }
 
+static void close_abruptly(void *arg)
+{
+	struct node *n = arg;
+
+	node_abort(n);
+}
+
+/* Otherwise threads that post without pause would compete with the close. */
+TEST(cno_agent, while_a_close_waits_for_its_call_endpoints_are_invalid_and_evds_are_not)
+{
+	struct dt_thread t;
+	struct busy b;
+	struct pair p;
+	DAT_EVENT ev;
+
+	pair_up(&p);
+	busy_start(&b, &p.node);
+	OK(post_recv(&p.a, 0, 8, 1));
+	dt_thread_start(&t, close_abruptly, &p.node);
+	DT_UNTIL(DAT_GET_TYPE(post_recv(&p.a, 0, 8, 1)) == DAT_INVALID_HANDLE, US_EVENT);
+	BAD_HANDLE(post_send(&p.b, 0, 8, 1), EP);
+	EV_EMPTY(p.a.conn);
+	ASSERT(!is_set(&b.gate.left));
+	set(&b.gate.go);
+	dt_thread_join(&t);
+	BAD_HANDLE(dat_evd_dequeue(p.a.conn, &ev), EVD_REQUEST);
+}
+
 TEST(cno_agent, replaced_while_calls_are_queued_loses_none)
 {
 	struct agent a[5] = { { 0 } };
