@@ -189,6 +189,7 @@ dofi_sources = \
 	prov_ofi/data/dto.c prov_ofi/data/dto.h \
 	prov_ofi/data/dto_event.c prov_ofi/data/dto_event.h \
 	prov_ofi/data/dto_flush.c \
+	prov_ofi/data/dto_general.c prov_ofi/data/dto_general.h \
 	prov_ofi/data/dto_post.h \
 	prov_ofi/data/dto_submit.c prov_ofi/data/dto_submit.h \
 	prov_ofi/data/evd_dequeue.c \

@@ -15,6 +15,7 @@
  *   dto_submit.c     submission to the fabric
  *   amo_answer.c     software atomic operations: answers, completion
  *   evd_dequeue.c    dequeuing
+ *   dto_general.c    posts of all kinds, with all checks
  *   dto.c, rmr_bind.c, srq_calls.c, srq_watermark.c
  *                    other calls of the API
  */

@@ -78,7 +78,7 @@ ALWAYS_INLINE void dofi_dto_append(struct dofi_ep *ep, struct dofi_queue *q, uin
 
 /* Ordinary operations have one segment of nonzero length, no flag except the one that suppresses
  * the event, a connected EP and no waiting operation: the latency of short messages includes every
- * instruction for them. All others, errors above all, are left to data/dto.c without side
+ * instruction for them. All others, errors above all, are left to data/dto_general.c without side
  * effects. */
 ALWAYS_INLINE bool dofi_dto_flags_are_ordinary(enum dofi_dto_kind kind, DAT_COMPLETION_FLAGS flags)
 {
@@ -95,7 +95,7 @@ ALWAYS_INLINE bool dofi_dto_goes_at_once(struct dofi_ep *ep, struct dofi_queue *
 	       !dofi_dto_fenced(ep, kind, 0);
 }
 
-/* Finds the memory of the segment, as dto_take_segments in data/dto.c. */
+/* Finds the memory of the segment, as dto_take_segments in data/dto_general.c. */
 ALWAYS_INLINE bool dofi_dto_take_segment(struct dofi_ep *ep, enum dofi_dto_kind kind,
 					 const DAT_LMR_TRIPLET *seg, struct dofi_segment *s)
 {
