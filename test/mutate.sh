@@ -80,7 +80,7 @@ mutate()
 table()
 {
 	cat << 'EOF'
-dto_queues_run_empty_and_are_filled_again	data/cq.c	/^\t\tq->sent = 0;$/d
+dto_queues_run_empty_and_are_filled_again	data/dto_event.c	/^\t\tq->sent = 0;$/d
 flags_suppressed_requests_show_no_event_on_success	data/dto_event.h	s/(status || !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))/1/
 flags_unsignalled_request_does_not_release_a_waiter	data/dto_event.h	s/return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);/return true;/
 dto_error_message_longer_than_the_receive_is_LOCAL_LENGTH_and_BROKEN	fabric/fab.c	s/return DAT_DTO_ERR_LOCAL_LENGTH;/return DAT_DTO_ERR_TRANSPORT;/
@@ -89,32 +89,32 @@ rmr_invalidate_key_is_dead_when_the_message_has_arrived_in_2_0	data/cq_data.h	s/
 flags_fenced_send_carries_what_the_read_before_it_brought	data/dto_submit.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
 rules_fenced_write_carries_what_the_read_before_it_brought	data/dto_submit.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
 rmr_dto_fenced_bind_waits_for_the_reads_before_it	data/dto_submit.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
-lmr_check_send_segment_outside_its_region_is_ARG3	object/lmr_table.h	s/len <= r->length - offset/len <= r->length/
-lmr_check_send_second_segment_outside_is_ARG3	data/dto.c	s/!dofi_region_covers(r, .*))/0)/
-lmr_check_recv_other_pz_is_PROTECTION_VIOLATION	data/dto.c	s/(pz && r->pz != pz)/(0)/
-lmr_check_recv_missing_right_is_PRIVILEGES_VIOLATION	data/dto.c	s/!(r->priv & need)/0/
+lmr_check_send_segment_outside_its_region_is_ARG3	object/lmr_table.h	s/ \&\& end <= r->length//
+lmr_check_send_second_segment_outside_is_ARG3	data/dto_general.c	s/!dofi_region_covers(r, .*))/0)/
+lmr_check_recv_other_pz_is_PROTECTION_VIOLATION	data/dto_general.c	s/(pz && r->pz != pz)/(0)/
+lmr_check_recv_missing_right_is_PRIVILEGES_VIOLATION	data/dto_general.c	s/!(r->priv & need)/0/
 rules_cookies_of_every_kind_come_back_bit_for_bit	data/dto_post.h	s/dto->cookie = cookie;/dto->cookie.as_64 = cookie.as_64 \& UINT32_MAX;/
-rules_front_segments_are_filled_first	data/dto.c	s/i < n; i++, seg++)/i < n; i++, seg += i == 1 ? n - 1 : -1)/
+rules_front_segments_are_filled_first	data/dto_general.c	s/i < n; i++, seg++)/i < n; i++, seg += i == 1 ? n - 1 : -1)/
 rules_triplets_may_be_changed_as_soon_as_a_post_returns	data/dto_post.h	s/dto->remote_addr = dofi_rmr_addr(remote);/dto->remote_addr = 0;/
-dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	data/dto.c	s/return dto->length > len ?/return 0 ?/
-rdma_read_into_more_room_than_the_remote_length	data/dto.c	s/dto->length = left = len;/left = len;/
-ep_state_ACTIVE_CONNECTION_PENDING_POST_SEND_is_INVALID_STATE	data/dto.c	s/if (ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECTED)/if (ep->state != DAT_EP_STATE_UNCONNECTED)/
-flush_marker_posted_on_a_disconnected_endpoint_comes_last	data/dto.c	s/bool dead = ep->state == DAT_EP_STATE_DISCONNECTED;/bool dead = false;/
-flags_recv_unsignalled_without_the_attribute_is_ARG5	data/dto.c	s/(allowed & DAT_COMPLETION_UNSIGNALLED_FLAG);/true;/
-dto_receives_beyond_the_limit_are_INSUFFICIENT_RESOURCES	data/dto.c	s/return dofi_queue_count(q) < q->limit;/return true;/
-srq_ep_posting_a_receive_is_refused	data/dto.c	s/return ep->srq ? DOFI_ERR/return 0 ? DOFI_ERR/
+dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	data/dto_general.c	s/return dto->length > len ?/return 0 ?/
+rdma_read_into_more_room_than_the_remote_length	data/dto_general.c	s/dto->length = left = len;/left = len;/
+ep_state_ACTIVE_CONNECTION_PENDING_POST_SEND_is_INVALID_STATE	data/dto_general.c	s/if (ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECTED)/if (ep->state != DAT_EP_STATE_UNCONNECTED)/
+flush_marker_posted_on_a_disconnected_endpoint_comes_last	data/dto_general.c	s/bool dead = ep->state == DAT_EP_STATE_DISCONNECTED;/bool dead = false;/
+flags_recv_unsignalled_without_the_attribute_is_ARG5	data/dto_general.c	s/(allowed & DAT_COMPLETION_UNSIGNALLED_FLAG);/true;/
+dto_receives_beyond_the_limit_are_INSUFFICIENT_RESOURCES	data/dto_general.c	s/return dofi_queue_count(q) < q->limit;/return true;/
+srq_ep_posting_a_receive_is_refused	data/dto_general.c	s/return ep->srq ? DOFI_ERR/return 0 ? DOFI_ERR/
 lmr_check_recv_segment_outside_its_region_is_ARG3	data/dto_post.h	s/!dofi_region_covers(r, .*))/0)/
-lmr_check_rdma_write_other_pz_is_PROTECTION_VIOLATION	data/dto_post.h	s/r->pz != ep->pz ||/0 ||/
-lmr_check_send_missing_right_is_PRIVILEGES_VIOLATION	data/dto_post.h	s/!(r->priv & need)/0/
-lmr_check_rdma_read_missing_right_is_PRIVILEGES_VIOLATION	data/dto_post.h	s/kind == DOFI_RECV || kind == DOFI_READ$/kind == DOFI_RECV/
-lmr_check_send_of_one_segment_where_none_is_allowed_is_ARG2	data/dto_post.h	s/if (!dofi_ep_max_iov(ep, kind) ||/if (0 ||/
-lmr_check_rdma_of_fewer_segments_than_other_requests	data/dto.c	s/o->n > dofi_ep_max_iov(ep, o->kind)/o->n > ep->attr.max_request_iov/
-dto_error_requests_longer_than_the_ia_carries_are_LENGTH_ERROR	data/dto.c	s/return dto->length > ep->max_size ?/return 0 ?/
+lmr_check_rdma_write_other_pz_is_PROTECTION_VIOLATION	data/dto_post.h	s/if ((writes ? r->writable : r->readable) != ep->pz ||/if (!(writes ? r->writable : r->readable) ||/
+lmr_check_send_missing_right_is_PRIVILEGES_VIOLATION	data/dto_post.h	s/if ((writes ? r->writable : r->readable) != ep->pz ||/if (r->pz != ep->pz ||/
+lmr_check_rdma_read_missing_right_is_PRIVILEGES_VIOLATION	data/dto_post.h	s/kind == DOFI_RECV || kind == DOFI_READ;/kind == DOFI_RECV;/
+lmr_check_send_of_one_segment_where_none_is_allowed_is_ARG2	data/dto_post.h	s/(kind != DOFI_RECV && !dofi_ep_max_iov(ep, kind)) ||/0 ||/
+lmr_check_rdma_of_fewer_segments_than_other_requests	data/dto_general.c	s/o->n > dofi_ep_max_iov(ep, o->kind)/o->n > ep->attr.max_request_iov/
+dto_error_requests_longer_than_the_ia_carries_are_LENGTH_ERROR	data/dto_general.c	s/return dto->length > ep->max_size ?/return 0 ?/
 dto_error_requests_of_one_segment_longer_than_the_ia_carries_are_LENGTH_ERROR	data/dto_post.h	s/len - 1 >= ep->max_size/!len/
-dto_requests_beyond_the_limit_are_INSUFFICIENT_RESOURCES	data/dto_post.h	s/count >= q->limit ||/0 ||/
+dto_requests_beyond_the_limit_are_INSUFFICIENT_RESOURCES	data/dto_post.h	s/dofi_queue_holds(q, tail) < q->quota &&/1 \&\&/
 order_connect_timeouts_expire_each_at_its_time	base/timer.c	s/if (all->heap\[up\]->when <= t->when)/if (1)/
-order_nothing_overtakes_a_request_that_waits	data/dto_post.h	s/q->sent != tail ||/0 ||/
-ep_state_DISCONNECT_PENDING_POST_SEND_is_INVALID_STATE	data/dto_post.h	s/ep->state != DAT_EP_STATE_CONNECTED ||/0 ||/
+order_nothing_overtakes_a_request_that_waits	data/dto_post.h	s/q->sent == tail &&/1 \&\&/
+ep_state_DISCONNECT_PENDING_POST_SEND_is_INVALID_STATE	object/ep_state.c	s/if (ep->state != DAT_EP_STATE_CONNECTED || !ep->conn ||/if (!ep->conn ||/
 dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	data/dto_post.h	s/remote->segment_length != len/0/
 dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	data/dto_post.h	s/remote->segment_length < len/0/
 flags_suppressed_request_alone_shows_no_event_to_who_polls	data/evd_dequeue.c	s/!(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) &&/1 \&\&/
@@ -137,7 +137,7 @@ wire:bulk_stalled_rxm	msgep/rdm/rdm_large.c	s/rdm_large_outstanding(l) + (uint32
 wire:bulk_recalled_rxm	msgep/rdm/rdm_large.c	s/^\t\t\t\tlarge_revoke(net);$/\t\t\t\t(void)large_revoke;/
 wire:bulk_settled_rxm	msgep/rdm/rdm_large.c	s/b->promised -= rdm_large_outstanding(l);/;/
 wire:bulk_closed_early_shuffled	msgep/rdm/rdm_large.c	s/b->promised -= b->expiring\[1\];/;/
-shm:shm_sleep_a_message_taken_at_once_wakes_the_sleeper	msgep/fid/fid_cq.c	s/^\t\t\tmsgep_cq_wake(cq);$/\t\t\t;/
+shm:shm_sleep_a_message_taken_at_once_wakes_the_sleeper	msgep/fid/fid_cq.c	s/^\tmsgep_cq_wake(cq);$/\t;/
 wire:bulk_overtaken_shuffled	msgep/rdm/rdm_gap.c	s/rdm_large_missing(conn) ? RDM_LARGE_GAP_MS :/0 ? RDM_LARGE_GAP_MS :/
 EOF
 }
