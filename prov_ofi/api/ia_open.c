@@ -62,7 +62,6 @@ static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	ia->coll = NULL;
 	ia->coll_evd = NULL;
 	ia->coll_hooks = NULL;
-	ia->coll_users = 0;
 	dofi_list_init(&ia->deferred);
 	dofi_list_init(&ia->agents);
 	ia->calling = NULL;

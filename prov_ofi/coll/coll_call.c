@@ -85,17 +85,28 @@ static DAT_RETURN call_on_group(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list a
 		handle, DOFI_HANDLE_TYPE_COLLECTIVE, NULL);
 	DAT_RETURN ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	struct dofi_coll *coll;
+	struct dofi_ia *ia;
 
 	if (!h)
 		return ret;
-	if ((int)op == DAT_IB_COLLECTIVE_FREE_GROUP_OP)
-		return dofi_coll_free_group(h);
-	coll = h->obj.ia->coll;
+	ia = h->obj.ia;
+	if (!dofi_coll_enter(ia))
+		return ret;
+	coll = ia->coll;
 	pthread_mutex_lock(&coll->lock);
 	if (dofi_obj_live(h, DOFI_HANDLE_TYPE_COLLECTIVE))
 		ret = call_group_op(h->group, op, args);
 	dofi_coll_unlock(coll);
+	dofi_coll_leave(ia);
 	return ret;
+}
+
+static DAT_RETURN call_free_group(DAT_HANDLE handle)
+{
+	struct dofi_coll_handle *h = (struct dofi_coll_handle *)dofi_obj_check(
+		handle, DOFI_HANDLE_TYPE_COLLECTIVE, NULL);
+
+	return h ? dofi_coll_free_group(h) : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 }
 
 static DAT_RETURN call_create_member(DAT_HANDLE handle, va_list args)
@@ -171,9 +182,9 @@ bool dofi_coll_has(DAT_EXTENDED_OP op)
 	       (int)op <= DAT_IB_COLLECTIVE_BARRIER_OP;
 }
 
-DAT_RETURN dofi_coll_call(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+/* Calls that create or free. */
+static DAT_RETURN call_life(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
-	DOFI_NO_CANCEL();
 	switch ((int)op) {
 	case DAT_IB_COLLECTIVE_CREATE_MEMBER_OP:
 		return call_create_member(handle, args);
@@ -182,6 +193,22 @@ DAT_RETURN dofi_coll_call(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 	case DAT_IB_COLLECTIVE_CREATE_GROUP_OP:
 		return call_create_group(handle, args);
 	default:
-		return call_on_group(handle, op, args);
+		return call_free_group(handle);
 	}
+}
+
+DAT_RETURN dofi_coll_call(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+{
+	bool uses = (int)op == DAT_IB_COLLECTIVE_CREATE_GROUP_OP;
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	DOFI_NO_CANCEL();
+	if ((int)op > DAT_IB_COLLECTIVE_FREE_GROUP_OP)
+		return call_on_group(handle, op, args);
+	if (!dofi_ia_enter(handle, uses, &ia))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	ret = call_life(handle, op, args);
+	dofi_ia_leave(ia, uses);
+	return ret;
 }

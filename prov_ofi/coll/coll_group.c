@@ -188,8 +188,8 @@ static bool group_has_left(const struct coll_group *g)
 	return true;
 }
 
-/* Says good-bye, and waits until the last messages have arrived. Caller holds coll->lock, which is
- * released meanwhile. */
+/* Says good-bye, and waits until the last messages have arrived, unless the IA is being closed.
+ * Caller holds coll->lock, which is released meanwhile. */
 static void group_leave(struct dofi_coll *coll, struct coll_group *g)
 {
 	uint64_t end = dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_LINGER_MS));
@@ -201,7 +201,8 @@ static void group_leave(struct dofi_coll *coll, struct coll_group *g)
 		dofi_coll_peer_move(&g->peers[i]);
 	}
 	dofi_coll_settle(g);
-	while (g->state == COLL_READY && !group_has_left(g) && dofi_now() < end) {
+	while (g->state == COLL_READY && !group_has_left(g) && dofi_now() < end &&
+	       dofi_ia_live(coll->ia)) {
 		dofi_coll_process(coll);
 		if (group_has_left(g))
 			break;

@@ -28,17 +28,35 @@ struct dofi_coll_hooks {
 	void (*close)(struct dofi_ia *ia);
 };
 
+/* Until dofi_coll_leave the collectives of the IA remain. NULL: they have ended or not
+ * begun. */
+static inline const struct dofi_coll_hooks *dofi_coll_enter(struct dofi_ia *ia)
+{
+	const struct dofi_coll_hooks *hooks;
+
+	atomic_fetch_add(&ia->coll_users, 1);
+	hooks = atomic_load(&ia->coll_hooks);
+	if (!hooks)
+		atomic_fetch_sub(&ia->coll_users, 1);
+	return hooks;
+}
+
+static inline void dofi_coll_leave(struct dofi_ia *ia)
+{
+	atomic_fetch_sub(&ia->coll_users, 1);
+}
+
 static inline void dofi_coll_run(struct dofi_ia *ia)
 {
 	const struct dofi_coll_hooks *hooks;
 
 	if (!atomic_load_explicit(&ia->coll_hooks, memory_order_relaxed))
 		return;
-	atomic_fetch_add(&ia->coll_users, 1);
-	hooks = atomic_load(&ia->coll_hooks);
-	if (hooks)
-		hooks->run(ia);
-	atomic_fetch_sub(&ia->coll_users, 1);
+	hooks = dofi_coll_enter(ia);
+	if (!hooks)
+		return;
+	hooks->run(ia);
+	dofi_coll_leave(ia);
 }
 
 #endif

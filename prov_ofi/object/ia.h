@@ -130,7 +130,7 @@ struct dofi_ia {
 	struct dofi_coll *coll;            /* collectives; NULL: none (object/coll_handle.h) */
 	struct dofi_evd *_Atomic coll_evd; /* its EVD */
 	const struct dofi_coll_hooks *_Atomic coll_hooks;
-	_Atomic unsigned int coll_users; /* threads in dofi_coll_run */
+	_Atomic unsigned int coll_users; /* threads inside: see coll_handle.h; never reset */
 
 	pthread_mutex_t deferred_lock;
 	_Atomic bool deferred_pending;
