@@ -163,8 +163,6 @@ static inline uintptr_t number_of(const DAT_EVENT *ev)
 
 /* What the progress threads of this process add to the time (t_evd_clock.c). */
 extern _Atomic unsigned int progress_ahead_s;
-/* Called when a thread of this process is about to read the clock; NULL: nothing is. */
-extern _Atomic(void (*)(void)) at_clock;
 bool is_progress_thread(void);
 
 /* Polls an empty queue until the progress thread leaves progress to the poller. */

@@ -19,7 +19,6 @@ static _Thread_local struct {
 } fake;
 
 _Atomic unsigned int progress_ahead_s;
-_Atomic(void (*)(void)) at_clock;
 
 bool is_progress_thread(void)
 {
@@ -35,12 +34,9 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct ti
 	static _Atomic(void *) found;
 	__typeof__(&clock_gettime) real;
 	unsigned int ahead_s = atomic_load_explicit(&progress_ahead_s, memory_order_relaxed);
-	void (*call)(void) = atomic_load_explicit(&at_clock, memory_order_relaxed);
 	uint64_t ns = fake.start;
 	int ret;
 
-	if (call)
-		call();
 	if (!atomic_load(&found))
 		atomic_store(&found, dlsym(RTLD_NEXT, "clock_gettime"));
 	*(void **)&real = atomic_load(&found);
