@@ -84,24 +84,25 @@ static bool evd_satisfied(const struct dofi_evd *evd, DAT_COUNT threshold)
 	return dofi_evd_count(evd) >= (uint32_t)threshold;
 }
 
-/* Drives progress from a waiting thread. Caller holds evd->lock, which is released while deferred
- * work runs. */
-static void evd_poll_once(struct dofi_evd *evd)
+/* Drives progress from a waiting thread. True: the CQ had completions, though perhaps of suppressed
+ * requests only. Caller holds evd->lock, which is released while deferred work runs. */
+static bool evd_poll_once(struct dofi_evd *evd)
 {
 	struct dofi_ia *ia = evd->obj.ia;
 	bool groups = evd->groups, amo = evd->cq && dofi_amo_active(&ia->amo);
 	bool cm = (!evd->cq && !groups) ||
-		  (evd->flags & (DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG));
+		  (evd->flags & (DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG)),
+	     found = false;
 
 	DOFI_ASSERT_LOCKED(&evd->lock);
 	if (evd_is_lost(evd))
-		return;
+		return false;
 	if (evd->cq) {
 		dofi_evd_polled(evd);
-		dofi_cq_read_batch(evd);
+		found = dofi_cq_read_batch(evd);
 	}
 	if (!cm && !groups && !amo && !dofi_deferred_pending(ia))
-		return;
+		return found;
 	dofi_unlock(&evd->lock);
 	if (amo) {
 		atomic_fetch_add_explicit(&ia->amo.polls, 1, memory_order_relaxed);
@@ -114,6 +115,7 @@ static void evd_poll_once(struct dofi_evd *evd)
 	if (groups)
 		dofi_coll_run(ia);
 	dofi_lock(&evd->lock);
+	return found;
 }
 
 static int evd_make_wake_fd(struct dofi_evd *evd)
@@ -321,7 +323,8 @@ static DAT_RETURN evd_wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_C
 			    evd->notified == seen)
 				return DOFI_ERR(DAT_INTERRUPTED_CALL, 0);
 		}
-		evd_poll_once(evd);
+		if (evd_poll_once(evd))
+			refusals = 0;
 		if (evd->notified != seen) {
 			released = true;
 			seen = evd->notified;

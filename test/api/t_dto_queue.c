@@ -238,27 +238,58 @@ static double cpu_of_polls(DAT_EVD_HANDLE evd)
 	return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
 }
 
+/* More requests than the fabric accepts. */
+#define MANY 4096
+
+static void pair_up_with_many_requests(struct pair *p)
+{
+	DAT_EP_PARAM param;
+
+	pair_open(p);
+	OK(dat_ep_query(p->a.ep, DAT_EP_FIELD_ALL, &param));
+	param.ep_attr.max_request_dtos = MANY;
+	OK(dat_ep_modify(p->a.ep, DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param));
+	pair_connect(p);
+}
+
 TEST(dto, polls_are_cheap_while_requests_wait_for_the_fabric)
 {
-	DAT_COUNT i, n = 4096;
-	DAT_EP_PARAM param;
 	DAT_EVD_HANDLE soft;
 	double idle, waiting;
 	struct pair p;
+	int i;
 
-	pair_open(&p);
-	OK(dat_ep_query(p.a.ep, DAT_EP_FIELD_ALL, &param));
-	param.ep_attr.max_request_dtos = n;
-	OK(dat_ep_modify(p.a.ep, DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param));
-	pair_connect(&p);
+	pair_up_with_many_requests(&p);
 	OK(dat_evd_create(p.node.ia, 8, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &soft));
 	idle = cpu_of_polls(soft);
 	/* Nothing receives them: the fabric accepts only a part. */
-	for (i = 0; i < n; i++)
+	for (i = 0; i < MANY; i++)
 		OK(post_send(&p.a, 0, 10, (uint64_t)i));
 	waiting = cpu_of_polls(soft);
 	dt_note("20000 polls: %.1f ms, while requests wait %.1f ms", idle * 1e3, waiting * 1e3);
 	ASSERT(waiting < 100 * idle + 0.01);
 	OK(dat_evd_free(soft));
+	pair_close(&p);
+}
+
+/* Completions of suppressed requests end no wait, but the waiter has to read them. */
+TEST_LIMIT(dto, wait_for_the_last_of_many_suppressed_requests_is_short, 60)
+{
+	struct dt_start start;
+	struct pair p;
+	int i;
+
+	pair_up_with_many_requests(&p);
+	start = dt_start();
+	for (i = 0; i < MANY; i++) {
+		DAT_LMR_TRIPLET t = seg(&p.a.buf, 0, 64);
+		DAT_RMR_TRIPLET r = rem(&p.b.buf, 0, 64);
+
+		OK(dat_ep_post_rdma_write(p.a.ep, 1, &t, ck((uint64_t)i), &r,
+					  i < MANY - 1 ? DAT_COMPLETION_SUPPRESS_FLAG
+						       : DAT_COMPLETION_DEFAULT_FLAG));
+	}
+	EV_DTO(p.a.req, p.a.ep, MANY - 1, OP_WRITE, 64);
+	ASSERT(dt_in_time(&start, 1000000));
 	pair_close(&p);
 }
