@@ -51,6 +51,22 @@ struct dofi_ep *dofi_deferred_take(struct dofi_ia *ia, uint32_t *bits, uint32_t 
 	return ep;
 }
 
+bool dofi_deferred_is_refused(struct dofi_ia *ia)
+{
+	struct dofi_list *pos;
+	bool refused = true;
+
+	pthread_mutex_lock(&ia->deferred_lock);
+	dofi_list_each(pos, &ia->deferred)
+	{
+		struct dofi_ep *ep = dofi_container(pos, struct dofi_ep, deferred_link);
+
+		refused = refused && atomic_load(&ep->deferred) == DOFI_DEFERRED_SUBMIT;
+	}
+	pthread_mutex_unlock(&ia->deferred_lock);
+	return refused;
+}
+
 /* The holder of cm_lock that frees or resets an EP has cleared its work from the list. */
 void dofi_deferred_put_back(struct dofi_ep *ep, uint32_t bits, uint32_t life)
 {

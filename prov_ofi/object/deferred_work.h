@@ -29,6 +29,8 @@ static inline void dofi_deferred_run(struct dofi_ia *ia)
 /* For the execution: takes the next EP with its work from the list. `life` is that of the EP at
  * this time. NULL: none left. */
 struct dofi_ep *dofi_deferred_take(struct dofi_ia *ia, uint32_t *bits, uint32_t *life);
+/* True if all that is left is requests which the fabric has refused. */
+bool dofi_deferred_is_refused(struct dofi_ia *ia);
 /* Puts back work that could not be done, unless the EP has been freed or reset since. */
 void dofi_deferred_put_back(struct dofi_ep *ep, uint32_t bits, uint32_t life);
 

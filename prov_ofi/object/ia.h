@@ -66,6 +66,7 @@ struct dofi_progress {
 	int timer_fd;                    /* timerfd: expires at the end of a period */
 	_Atomic uint64_t period;         /* of the lease, in ns; 0: none */
 	_Atomic uint64_t used_at;        /* last look of a consumer's call at the clock */
+	int retry_ms;                    /* until refused requests are tried again; private */
 	uint32_t pass, passed;           /* calls that gain no lease; those so far; private */
 	unsigned int requests;           /* whose completions it has read; private */
 	_Atomic bool left_to_waiter;     /* some CQ: the end of a wait starts the timer */

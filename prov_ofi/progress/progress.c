@@ -30,6 +30,8 @@
 #define EVENTS 64
 #define SLICE_NS 100000
 #define LOST_TICK_MS 100
+/* The longest interval at which requests that the fabric has refused are tried again. */
+#define RETRY_MOST_MS 512
 
 /* Returns the set of the events' kinds. */
 static unsigned int progress_kinds(const struct epoll_event *events, int n)
@@ -84,6 +86,18 @@ static bool progress_eq_quiet(struct dofi_ia *ia)
 	return !fi_trywait(ia->fab.fabric, &fid, 1);
 }
 
+/* How long the thread may leave deferred work, in ms. Requests that the fabric has refused are
+ * tried again after each event, because what arrives makes room. The intervals are for a refusal
+ * with another reason (no memory), and grow: a sender whose peer takes nothing costs nothing. */
+static int progress_retry_ms(struct dofi_ia *ia, int events)
+{
+	if (events || !dofi_deferred_is_refused(ia))
+		ia->prog.retry_ms = DOFI_TICK_MS;
+	else if (ia->prog.retry_ms < RETRY_MOST_MS)
+		ia->prog.retry_ms *= 2;
+	return ia->prog.retry_ms;
+}
+
 /* One round of everything; returns how long the thread may sleep, in ms. */
 static int progress_round(struct dofi_ia *ia, const struct epoll_event *events, int n)
 {
@@ -110,8 +124,12 @@ static int progress_round(struct dofi_ia *ia, const struct epoll_event *events, 
 		dofi_deferred_run(ia);
 	dofi_coll_run(ia);
 	dofi_agents_run(ia);
-	if (dofi_deferred_pending(ia) && (ms < 0 || ms > DOFI_TICK_MS))
-		ms = DOFI_TICK_MS;
+	if (dofi_deferred_pending(ia)) {
+		int retry = progress_retry_ms(ia, n);
+
+		if (ms < 0 || ms > retry)
+			ms = retry;
+	}
 	return dofi_progress_timeout(deadline, ms);
 }
 
@@ -237,6 +255,7 @@ int dofi_progress_open(struct dofi_ia *ia)
 	ia->prog.wakeup_fd = dofi_forkfd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
 	ia->prog.timer_fd = dofi_forkfd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
 	ia->prog.extend_at = DOFI_NEVER;
+	ia->prog.retry_ms = DOFI_TICK_MS;
 	if (ia->prog.epfd < 0 || ia->prog.wakeup_fd < 0 || ia->prog.timer_fd < 0)
 		ret = -errno;
 	else

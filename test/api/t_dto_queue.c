@@ -2,6 +2,8 @@
 /* Tests limits of posting, and queues shared by several endpoints. */
 #include "rig.h"
 
+#include <sys/resource.h>
+
 TEST(dto, receives_beyond_the_limit_are_INSUFFICIENT_RESOURCES)
 {
 	DAT_EP_PARAM param;
@@ -269,6 +271,25 @@ TEST(dto, polls_are_cheap_while_requests_wait_for_the_fabric)
 	dt_note("20000 polls: %.1f ms, while requests wait %.1f ms", idle * 1e3, waiting * 1e3);
 	ASSERT(waiting < 100 * idle + 0.01);
 	OK(dat_evd_free(soft));
+	pair_close(&p);
+}
+
+TEST(dto, requests_that_wait_for_the_fabric_wake_no_thread)
+{
+	struct rusage before, after;
+	struct pair p;
+	int i;
+
+	pair_up_with_many_requests(&p);
+	for (i = 0; i < MANY; i++)
+		OK(post_send(&p.a, 0, 10, (uint64_t)i));
+	dt_sleep_us(500000);
+	getrusage(RUSAGE_SELF, &before);
+	dt_sleep_us(1000000);
+	getrusage(RUSAGE_SELF, &after);
+	dt_note("%ld switches of context in a second", after.ru_nvcsw - before.ru_nvcsw);
+	/* Threads of sanitizers wake, too. */
+	ASSERT(after.ru_nvcsw - before.ru_nvcsw < 200);
 	pair_close(&p);
 }
 
