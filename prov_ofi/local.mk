@@ -75,6 +75,7 @@ dofi_common_sources = \
 	prov_ofi/msgep/object/cq_poll.c prov_ofi/msgep/object/cq_poll.h \
 	prov_ofi/msgep/object/cq_ready.c prov_ofi/msgep/ready.h \
 	prov_ofi/msgep/object/cq_ring.c \
+	prov_ofi/msgep/object/cq_touch.c \
 	prov_ofi/msgep/object/ep_conn.c \
 	prov_ofi/msgep/object/ep_end.c \
 	prov_ofi/msgep/object/eq_events.c \

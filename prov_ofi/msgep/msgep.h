@@ -168,7 +168,12 @@ struct msgep_cq {
 	uint32_t turn, idle_turn;     /* last one that was checked for activity; next idle one */
 	_Atomic uint32_t receivers;   /* number of eps that receive here */
 	_Atomic uint32_t n_local;     /* number of eps whose connection is local */
-	bool all_dispatched;          /* the network transport processes what arrives for all eps */
+	/* Those that have been reported (cq_touch.c); touch_lock, the innermost one. */
+	struct dofi_list touched;
+	struct dofi_lock touch_lock;
+	_Atomic uint32_t n_touched;
+	_Atomic bool has_idle; /* not all endpoints are active, or were once */
+	bool all_dispatched;   /* the network transport processes what arrives for all eps */
 	const struct msgep_transport *network; /* NULL: it needs no progress */
 	uint32_t plain_limit;                  /* see msgep_cq_is_plain() */
 	uint64_t next_network_poll;            /* see msgep_cq_polls_network() */
@@ -344,12 +349,22 @@ struct msgep_watch {
 	_Atomic bool used;            /* the connection is up, and there is */
 };
 
+/* A queue of an endpoint. */
+struct msgep_touch {
+	struct dofi_list link; /* cq->touched */
+	struct msgep_ep *ep;
+	struct msgep_cq *cq; /* NULL: none */
+	bool bound;          /* cq->touch_lock */
+};
+#define MSGEP_EP_QUEUES 2
+
 struct msgep_ep {
 	struct fid_ep fid;
 	struct msgep_domain *domain;
 	struct dofi_list link; /* domain->ep_list */
 	struct msgep_eq *eq;
 	struct msgep_cq *tx_cq, *rx_cq;
+	struct msgep_touch touch[MSGEP_EP_QUEUES]; /* each queue once */
 	struct msgep_srx *srx;
 	struct dofi_lock lock;
 	struct msgep_cq_direct *cq_direct; /* of the lock holder; NULL: it reads no
@@ -568,6 +583,14 @@ void msgep_cq_stop_polling(struct msgep_cq *cq, const struct msgep_ep *ep);
 /* Adds the connection's socket, on which the peer rings the doorbell, to the queue's epoll set.
  * False: out of kernel memory, or the user's limit of watches is reached. */
 bool msgep_cq_add_doorbell(struct msgep_cq *cq, struct msgep_ep *ep);
+
+/* cq_touch.c */
+/* The endpoint may have news: the next poll of its queues processes it. Its transport may still
+ * call this while it is being unbound. */
+void msgep_ep_touch(struct msgep_ep *ep);
+/* attach, detach. Caller holds cq->poll. */
+void msgep_cq_bind_touch(struct msgep_cq *cq, struct msgep_ep *ep);
+void msgep_cq_unbind_touch(struct msgep_cq *cq, struct msgep_ep *ep);
 
 /* fid/fid_cq.c */
 /* 0: a thread may block on epfd; -FI_EAGAIN: read again. */

@@ -39,6 +39,7 @@ struct msgep_transport {
 	bool traffic_classes; /* connections have a DSCP each, or no packets */
 	bool dispatches;      /* `progress` processes all endpoints: they are not polled
 			  * individually */
+	bool reports_news;    /* each endpoint that may have news is reported (msgep_ep_touch) */
 	bool awaits_peer;     /* a closed endpoint waits for the peer, unless that has ended */
 
 	/* ---- the adapter ---- */

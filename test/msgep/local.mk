@@ -12,4 +12,12 @@ test_msgep_test_msgep_SOURCES = \
 	test/msgep/t_progress.c prov_ofi/progress/progress_cq.c
 test_msgep_test_msgep_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS) -DDOFI_API=20
 test_msgep_test_msgep_LDADD = prov_ofi/libdaplofi-common.la libdattest.la -lpthread
+
+# A completion queue with endpoints of the test's own.
+check_PROGRAMS += test/msgep/queue
+TESTS += test/msgep/queue
+
+test_msgep_queue_SOURCES = test/msgep/t_cq_touch.c
+test_msgep_queue_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
+test_msgep_queue_LDADD = prov_ofi/libdaplofi-common.la libdattest.la -ldl -lpthread
 endif

@@ -205,6 +205,8 @@ static void cq_arm_eps(struct msgep_cq *cq)
 	for (uint32_t i = 0; i < cq->n_polled; i++) {
 		struct msgep_ep *ep = cq->eps[i].ep;
 
+		if (msgep_ep_is_up(ep) && !ep->transport->arm)
+			continue;
 		dofi_lock(&ep->lock);
 		if (atomic_load(&ep->state) == MSGEP_UP && ep->transport->arm) {
 			ep->transport->arm(ep, atomic_load(&ep->pending));
@@ -232,6 +234,10 @@ static bool cq_eps_idle(struct msgep_cq *cq)
 	for (uint32_t i = 0; i < cq->n_polled && quiet; i++) {
 		struct msgep_ep *ep = cq->eps[i].ep;
 
+		if (msgep_ep_is_up(ep) && ep->transport->reports_news) {
+			quiet = !ep->transport->ready(ep);
+			continue;
+		}
 		dofi_lock(&ep->lock);
 		if (atomic_load(&ep->state) == MSGEP_UP)
 			quiet = ep->transport->quiet(ep, atomic_load(&ep->pending));
@@ -408,11 +414,13 @@ int msgep_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid
 	cq->epfd = cq->signal = -1;
 	cq->held_end = &cq->held;
 	dofi_list_init(&cq->ready_pairs);
+	dofi_list_init(&cq->touched);
 	cq->capacity = 64;
 	while (cq->capacity < attr->size && cq->capacity < FIRST_CAPACITY_MOST)
 		cq->capacity *= 2;
 	cq->ring = malloc(cq->capacity * sizeof(*cq->ring));
 	dofi_lock_init(&cq->poll);
+	dofi_lock_init(&cq->touch_lock);
 	dofi_lock_init(&cq->lock);
 	ret = cq->ring ? msgep_wait_open(&cq->epfd, &cq->signal) : -FI_ENOMEM;
 	if (ret) {

@@ -19,9 +19,13 @@ int msgep_cq_attach(struct msgep_cq *cq, struct msgep_ep *ep)
 	ok = DOFI_TABLE_RESERVE(cq->eps, cq->eps_capacity, cq->n_eps + 1, 4, UINT32_MAX);
 	if (ok) {
 		cq->eps[cq->n_eps++] = cq->eps[cq->n_polled];
-		cq->eps[cq->n_polled++] = cq->eps[cq->n_active];
-		cq->eps[cq->n_active++] =
+		cq->eps[cq->n_polled++] =
 			(struct msgep_cq_ep){ .ep = ep, .last_active = cq->polls };
+		if (cq->n_active < MSGEP_BUSY_LEAST || !ep->transport->reports_news)
+			msgep_cq_swap(cq, cq->n_polled - 1, cq->n_active++);
+		else
+			atomic_store_explicit(&cq->has_idle, true, memory_order_relaxed);
+		msgep_cq_bind_touch(cq, ep);
 	}
 	dofi_unlock(&cq->poll);
 	return ok ? 0 : -FI_ENOMEM;
@@ -107,6 +111,7 @@ void msgep_cq_detach(struct msgep_cq *cq, struct msgep_ep *ep)
 		if (cq->eps[i].ep != ep)
 			continue;
 		cq->eps[cq_move_back(cq, i)] = cq->eps[--cq->n_eps];
+		msgep_cq_unbind_touch(cq, ep);
 		if (ep->rx_cq == cq)
 			atomic_fetch_sub(&cq->receivers, 1);
 		break;

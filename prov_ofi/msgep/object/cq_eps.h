@@ -30,6 +30,15 @@ static inline void msgep_cq_swap(struct msgep_cq *cq, uint32_t i, uint32_t j)
 	cq->eps[j] = e;
 }
 
+/* Takes the endpoint that was reported first; NULL: there is none (cq_touch.c). */
+struct msgep_ep *msgep_cq_next_touched(struct msgep_cq *cq);
+
+/* True if the connection is up, so that its transport is final. */
+static inline bool msgep_ep_is_up(const struct msgep_ep *ep)
+{
+	return atomic_load_explicit(&ep->state, memory_order_acquire) == MSGEP_UP;
+}
+
 /* The next active entry, from e on, that may have news; NULL: none. */
 static inline struct msgep_cq_ep *msgep_cq_find_news(const struct msgep_cq *cq,
 						     struct msgep_cq_ep *e)

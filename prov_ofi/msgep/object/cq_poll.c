@@ -5,7 +5,8 @@
  * them, a few each time in turn. So the cost of a poll depends on the number of active connections,
  * not of all. Data for an idle endpoint is found after one round of them, which takes about as long
  * as one poll of all. A caller that is about to block polls all of them. Endpoints that a ready
- * ring announces (ready.h) are not polled at all.
+ * ring announces (ready.h) are not polled at all. Those whose transport reports news (cq_touch.c)
+ * stay idle if there are many: a poll processes the reported ones.
  *
  * A poll that finds nothing polls another queue, too: its consumer may be waiting for what arrives
  * in memory, and the progress thread leaves a queue that was polled often to its consumer.
@@ -84,9 +85,32 @@ static bool cq_poll_idle(struct msgep_cq *cq, bool each, struct msgep_cq_direct 
 	for (; left; left--, cq->idle_turn++) {
 		struct msgep_cq_ep *e = &cq->eps[cq->idle_turn];
 
+		if (!msgep_ep_may_have_news(e->ep) || !cq_poll_entry(cq, e, direct, &all))
+			continue;
 		/* If each is polled, the entry that takes its place has been polled. */
-		if (msgep_ep_may_have_news(e->ep) && cq_poll_entry(cq, e, direct, &all))
+		if (cq->n_active < MSGEP_BUSY_LEAST || !e->ep->transport->reports_news)
 			msgep_cq_swap(cq, cq->idle_turn, cq->n_active++);
+	}
+	return all;
+}
+
+/* An endpoint that is not up is reported again when it is. */
+static bool cq_poll_touched(struct msgep_cq *cq, struct msgep_cq_direct *direct)
+{
+	uint32_t left = atomic_load_explicit(&cq->n_touched, memory_order_relaxed);
+	struct msgep_ep *ep;
+	bool all = true;
+
+	for (; left && (ep = msgep_cq_next_touched(cq)); left--) {
+		bool polled;
+
+		if (!msgep_ep_is_up(ep) || !msgep_ep_has_news(ep))
+			continue;
+		polled = cq_poll_ep(ep, direct);
+		all = all && polled;
+		/* It has more than one poll processes, or the lock holder may have left some. */
+		if (!polled || ep->transport->ready(ep))
+			msgep_ep_touch(ep);
 	}
 	return all;
 }
@@ -109,6 +133,7 @@ static void cq_check_activity(struct msgep_cq *cq)
 		cq->turn = 0;
 	if (cq->polls - cq->eps[cq->turn].last_active > BUSY_POLLS)
 		msgep_cq_swap(cq, cq->turn, --cq->n_active);
+	atomic_store_explicit(&cq->has_idle, true, memory_order_relaxed);
 }
 
 bool msgep_cq_poll_eps(struct msgep_cq *cq, struct msgep_cq_ep *news, bool each,
@@ -124,6 +149,8 @@ bool msgep_cq_poll_eps(struct msgep_cq *cq, struct msgep_cq_ep *news, bool each,
 	for (e = news ? news : msgep_cq_find_news(cq, cq->eps); e;
 	     e = msgep_cq_find_news(cq, e + 1))
 		cq_poll_entry(cq, e, direct, &all);
+	if (atomic_load_explicit(&cq->n_touched, memory_order_relaxed))
+		all = cq_poll_touched(cq, direct) && all;
 	if (cq->n_active > MSGEP_BUSY_LEAST)
 		cq_check_activity(cq);
 	if (cq->n_active != cq->n_polled)

@@ -6,6 +6,7 @@
  *
  *   mr.c               memory regions
  *   cq_ring.c          completion queue: its ring, waking its threads
+ *   cq_touch.c         endpoints that have been reported
  *   cq_bind.c          endpoints and ready rings of a completion queue
  *   eq_events.c        connection events that have not been read
  *   srx.c              shared receive contexts

@@ -387,7 +387,8 @@ static inline bool rdm_has_credit(struct rdm_conn *conn, int ch)
 	return atomic_load(&conn->sent[ch]) - atomic_load(&conn->granted[ch]) < conn->peer_window;
 }
 
-/* The threads of the connection are woken at the end of the poll. Caller holds transport_lock. */
+/* The endpoint is reported, and its threads are woken, at the end of the poll. Caller holds
+ * transport_lock. */
 static inline void rdm_touch_conn(struct rdm_conn *conn)
 {
 	if (dofi_list_empty(&conn->touch))

@@ -245,6 +245,7 @@ const struct msgep_transport msgep_transport_rdm = {
 	.check_path = rdm_probe,
 	.path_checked = rdm_path_ok,
 	.counts = rdm_counts,
+	.reports_news = true,
 	.awaits_peer = true,
 	.lost = rdm_missing,
 	.finish = rdm_finish,
@@ -261,4 +262,5 @@ const struct msgep_transport msgep_transport_rdm = {
 	.keep_order = rdm_keep_order,
 	.ready = rdm_ready,
 	.quiet = rdm_quiet,
+	.touch = msgep_ep_touch,
 };

@@ -24,7 +24,7 @@ static void rdm_drop_packet(struct rdm_net *net, struct rdm_packet *packet, cons
 	rdm_packet_return(net, packet);
 }
 
-static void rdm_wake_touched(struct rdm_net *net)
+static void rdm_report_touched(struct rdm_net *net)
 {
 	struct dofi_list *pos, *tmp;
 
@@ -35,6 +35,7 @@ static void rdm_wake_touched(struct rdm_net *net)
 		dofi_list_remove(pos);
 		if (!conn->ep)
 			continue;
+		msgep_ep_touch(conn->ep);
 		if (conn->ep->rx_cq)
 			msgep_cq_wake(conn->ep->rx_cq);
 		if (conn->ep->tx_cq && conn->ep->tx_cq != conn->ep->rx_cq)
@@ -356,7 +357,7 @@ unsigned int rdm_poll(struct rdm_net *net)
 	/* The timer has fired. Other threads may be blocked, and still rely on it. */
 	if (net->timer_due && dofi_now() >= net->timer_due)
 		rdm_set_timer(net);
-	rdm_wake_touched(net);
+	rdm_report_touched(net);
 	return got + net->constrained.count;
 }
 
