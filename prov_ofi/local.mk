@@ -209,6 +209,7 @@ dofi_sources = \
 	prov_ofi/fabrics/verbs/device_calls.h prov_ofi/fabrics/verbs/device_mr.c \
 	prov_ofi/fabrics/verbs/msg_prefix.c prov_ofi/fabrics/verbs/msg_prefix.h \
 	prov_ofi/fabrics/verbs/siw_post.c prov_ofi/fabrics/verbs/siw_post.h \
+	prov_ofi/fabrics/verbs/siw_reads.c prov_ofi/fabrics/verbs/siw_reads.h \
 	prov_ofi/fabrics/verbs/split_rdma.c prov_ofi/fabrics/verbs/split_rdma.h \
 	prov_ofi/fabrics/verbs/srq_stand_in.c prov_ofi/fabrics/verbs/srq_stand_in.h \
 	prov_ofi/fabrics/verbs/verbs_ops.c \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Soft-iWARP: a request that the device has, although posting it failed, completes. */
+/* Soft-iWARP: a request that the device has, although posting it failed, completes; a read whose
+ * completion the device reports twice completes once. */
 #include "rig.h"
 
 #if __has_include(<infiniband/verbs.h>)
@@ -13,6 +14,9 @@
 
 static int (*device_post)(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 static int posts, failed;
+static int (*device_poll)(struct ibv_cq *cq, int most, struct ibv_wc *wc);
+static struct ibv_wc repeated;
+static int reads, repeats;
 
 /* Does what the device's library does while a connection ends. */
 static int post_and_fail(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -26,8 +30,28 @@ static int post_and_fail(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_s
 	return -1;
 }
 
-/* Puts the function above into the place of the one of all soft-iWARP devices of this process. */
-static void replace_post(void)
+/* Reports the completion of each read twice, as the driver does when the connection ends. */
+static int poll_twice(struct ibv_cq *cq, int most, struct ibv_wc *wc)
+{
+	int n;
+
+	if (repeated.wr_id) {
+		*wc = repeated;
+		repeated.wr_id = 0;
+		repeats++;
+		return 1;
+	}
+	n = device_poll(cq, most, wc);
+	if (n == 1 && wc->opcode == IBV_WC_RDMA_READ) {
+		repeated = *wc;
+		reads++;
+	}
+	return n;
+}
+
+/* Puts functions into the place of those of all soft-iWARP devices of this process. */
+static void replace(int (*post)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **),
+		    int (*poll)(struct ibv_cq *, int, struct ibv_wc *))
 {
 	void *cm = dlopen("librdmacm.so.1", RTLD_NOW | RTLD_LOCAL);
 	struct ibv_context **(*get)(int *);
@@ -42,7 +66,11 @@ static void replace_post(void)
 		if (strncmp(all[i]->device->name, "siw", 3))
 			continue;
 		device_post = all[i]->ops.post_send;
-		all[i]->ops.post_send = post_and_fail;
+		device_poll = all[i]->ops.poll_cq;
+		if (post)
+			all[i]->ops.post_send = post;
+		if (poll)
+			all[i]->ops.poll_cq = poll;
 	}
 	ASSERT(device_post);
 }
@@ -68,7 +96,7 @@ TEST(siw, a_request_completes_although_posting_it_failed)
 
 	if (!fabric_is("iwarp"))
 		dt_skip("needs soft-iWARP");
-	replace_post();
+	replace(post_and_fail, NULL);
 	pair_up(&p);
 	for (unsigned int round = 0; round < 20; round++)
 		exchange(&p, round);
@@ -79,8 +107,39 @@ TEST(siw, a_request_completes_although_posting_it_failed)
 	EV_EMPTY(p.b.recv);
 	pair_close(&p);
 }
+
+/* Sends in between get the records of reads whose second completion is still to come. */
+TEST(siw, a_read_completes_once_although_the_device_reports_it_twice)
+{
+	struct pair p;
+
+	if (!fabric_is("iwarp"))
+		dt_skip("needs soft-iWARP");
+	replace(NULL, poll_twice);
+	pair_up(&p);
+	for (unsigned int round = 0; round < 20; round++) {
+		fill(p.b.buf.mem, BATCH * LEN, round);
+		for (unsigned int i = 0; i < BATCH; i++)
+			OK(post_read(&p.a, i * LEN, LEN, i, &p.b, i * LEN));
+		for (unsigned int i = 0; i < BATCH; i++)
+			EV_DTO(p.a.req, p.a.ep, i, OP_READ, LEN);
+		CHECK_FILL(p.a.buf.mem, BATCH * LEN, round);
+		exchange(&p, round);
+	}
+	ASSERT_EQ(reads, 20 * BATCH);
+	ASSERT_EQ(repeats, reads);
+	pair_disconnect(&p);
+	EV_EMPTY(p.a.req);
+	EV_EMPTY(p.b.recv);
+	pair_close(&p);
+}
 #else
 TEST(siw, a_request_completes_although_posting_it_failed)
+{
+	dt_skip("compiled without the headers of libibverbs");
+}
+
+TEST(siw, a_read_completes_once_although_the_device_reports_it_twice)
 {
 	dt_skip("compiled without the headers of libibverbs");
 }

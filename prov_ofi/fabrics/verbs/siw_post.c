@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes posts to soft-iWARP report what has happened to the request.
+/* Makes posts to soft-iWARP report what has happened to the request, and reads complete once.
  *
  * QUIRK libfabric verbs: the library of soft-iWARP puts a request into the queue that it shares
  * with the driver, and then calls the driver. While the connection ends, the call returns
@@ -14,34 +14,70 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "fabrics/verbs/device.h"
 #include "fabrics/verbs/device_calls.h"
 #include "fabrics/verbs/siw_post.h"
+#include "fabrics/verbs/siw_reads.h"
 
 typedef int (*post_send_fn)(struct device_queue *queue, struct device_send *send,
 			    struct device_send **refused);
 
+typedef int (*poll_cq_fn)(struct device_queue *queue, int most, struct device_completion *done);
+
 /* All devices of the driver have the same. */
 static _Atomic(post_send_fn) device_post;
+static _Atomic(poll_cq_fn) device_poll;
 
+static int siw_poll(struct device_queue *queue, int most, struct device_completion *done)
+{
+	poll_cq_fn poll = atomic_load_explicit(&device_poll, memory_order_acquire);
+	int n, left;
+
+	do {
+		n = poll(queue, most, done);
+		left = n > 0 ? dofi_siw_reads_take(done, n) : n;
+	} while (n > 0 && !left);
+	return left;
+}
+
+/* libfabric posts one request at a time. */
 static int siw_post(struct device_queue *queue, struct device_send *send,
 		    struct device_send **refused)
 {
-	int ret = atomic_load_explicit(&device_post, memory_order_acquire)(queue, send, refused);
+	uint64_t id = send->id;
+	int ret;
 
+	if (send->opcode == DEVICE_SEND_READ && !send->next)
+		send->id = dofi_siw_read_mark(id);
+	ret = atomic_load_explicit(&device_post, memory_order_acquire)(queue, send, refused);
+	send->id = id;
 	if (ret == -ENOTCONN || ret == ENOTCONN || (ret == -1 && errno == ENOTCONN))
 		return 0;
 	return ret;
+}
+
+/* Before the posts: reads are marked from then on. */
+static bool siw_poll_replace(struct device_calls *calls)
+{
+	poll_cq_fn present = __atomic_load_n(&calls->poll_cq, __ATOMIC_RELAXED), none = NULL;
+
+	if (present == siw_poll)
+		return true;
+	if (!atomic_compare_exchange_strong(&device_poll, &none, present) && none != present)
+		return false;
+	__atomic_store_n(&calls->poll_cq, siw_poll, __ATOMIC_RELEASE);
+	return true;
 }
 
 static void siw_post_replace(struct device_calls *calls)
 {
 	post_send_fn present = __atomic_load_n(&calls->post_send, __ATOMIC_RELAXED), none = NULL;
 
-	if (present == siw_post)
+	if (present == siw_post || !siw_poll_replace(calls))
 		return;
 	if (!atomic_compare_exchange_strong(&device_post, &none, present) && none != present)
 		return;
@@ -69,8 +105,8 @@ void dofi_siw_post_settle(const struct dofi_fab *fab)
 	all = get && release && name_of ? get(NULL) : NULL;
 	if (!all)
 		dofi_log(DOFI_LOG_WARN,
-			 "%s: a disconnect by the peer while messages are sent can "
-			 "disturb other connections",
+			 "%s: a disconnect by the peer while messages are sent or read "
+			 "can disturb other connections",
 			 fab->device);
 	pthread_mutex_lock(&lock);
 	for (int i = 0; all && all[i]; i++)
