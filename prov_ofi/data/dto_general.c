@@ -265,7 +265,7 @@ ALWAYS_INLINE void dto_submit(struct dofi_ep *ep, struct dofi_queue *q, struct d
 	/* A connection that is being opened sets the depth without ep->lock. */
 	if (kind == DOFI_BIND || q->sent != pos || !dofi_dto_may_submit(ep, q) ||
 	    dofi_queue_holds(q, pos) >= q->depth ||
-	    (kind != DOFI_RECV && dofi_dto_fenced(ep, kind, flags))) {
+	    (kind != DOFI_RECV && dofi_dto_must_wait(ep, kind, flags))) {
 		dofi_dto_submit_queue(ep, q);
 		return;
 	}

@@ -48,8 +48,8 @@ static inline bool dto_submit_next(struct dofi_ep *ep, struct dofi_queue *q)
 		q->sent++; /* completed while it waited */
 		return true;
 	}
-	/* Receives never have the flag. */
-	if (dofi_dto_fenced(ep, dto->kind, dto->flags) || dofi_queue_holds(q, q->sent) >= q->depth)
+	if ((dto->kind != DOFI_RECV && dofi_dto_must_wait(ep, dto->kind, dto->flags)) ||
+	    dofi_queue_holds(q, q->sent) >= q->depth)
 		return false;
 	if (dto->kind == DOFI_BIND) {
 		dto_bind_now(ep, q, dto);

@@ -26,6 +26,15 @@ static inline bool dofi_dto_fenced(const struct dofi_ep *ep, enum dofi_dto_kind 
 	       ep->reads_started != atomic_load_explicit(&ep->reads_done, memory_order_acquire);
 }
 
+/* The same for an operation that is not handed over at once; such fabrics have no others. */
+static inline bool dofi_dto_must_wait(const struct dofi_ep *ep, enum dofi_dto_kind kind,
+				      unsigned int flags)
+{
+	if (ep->reads_bar && !dofi_kind_fetches(kind))
+		flags |= DAT_COMPLETION_BARRIER_FENCE_FLAG;
+	return dofi_dto_fenced(ep, kind, flags);
+}
+
 /* True if operations of the queue can be handed to the fabric. Caller holds ep->lock. */
 static inline bool dofi_dto_may_submit(const struct dofi_ep *ep, const struct dofi_queue *q)
 {

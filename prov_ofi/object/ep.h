@@ -249,8 +249,9 @@ struct dofi_ep {
 	struct dofi_ep_slot *counts;
 	uint64_t qual; /* qualifier of the last connection; active side */
 	bool active;
-	bool ud_over; /* the exchange has been reported; cm_lock */
-	DAT_QOS qos;  /* of the connection, from its first attempt on */
+	bool ud_over;   /* the exchange has been reported; cm_lock */
+	bool reads_bar; /* requests wait for the reads before them; set before it is connected */
+	DAT_QOS qos;    /* of the connection, from its first attempt on */
 	union dofi_addr local, remote;
 	uint16_t local_port, remote_port;
 	uint8_t priv[DOFI_CM_MAX]; /* private data: the local one while an attempt may be

@@ -29,7 +29,7 @@ static const struct transition *ep_find_transition(DAT_EP_STATE state, enum dofi
 uint32_t dofi_ep_quota(const struct dofi_ep *ep, const struct dofi_queue *q)
 {
 	if (ep->state != DAT_EP_STATE_CONNECTED || !ep->conn || ep->conn->shut ||
-	    (q == &ep->rq && !ep->max_iov[DOFI_RECV]))
+	    (q == &ep->rq && !ep->max_iov[DOFI_RECV]) || (q == &ep->sq && ep->reads_bar))
 		return 0;
 	return q->limit < q->depth ? q->limit : q->depth;
 }

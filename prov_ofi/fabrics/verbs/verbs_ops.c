@@ -89,11 +89,16 @@ static void verbs_close_srq(struct dofi_srq *srq)
 	dofi_msg_prefixes_free(&srq->prefixes);
 }
 
+/* QUIRK libfabric verbs: the driver of soft-iWARP completes a request when it has sent it, and a
+ * read when the answer has arrived, so requests overtake reads. libfabric removes the first record
+ * of its list for each completion (`vrb_poll_cq`), whose order is lost then: requests do not
+ * complete, or it crashes (seen with 1.17). Requests wait for the reads before them. */
 static int verbs_prepare_ep(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info)
 {
 	struct dofi_fab *fab = &ep->obj.ia->fab;
 	int ret = dofi_device_reserve(conn, ep, info);
 
+	ep->reads_bar = dofi_device_is_siw(fab);
 	if (ret || !fab->has_msg_prefix)
 		return ret;
 	ret = dofi_msg_prefixes_alloc(fab, &ep->rq.prefixes, ep->rq.limit ? ep->rq.mask + 1 : 0,
