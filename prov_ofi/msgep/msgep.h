@@ -157,7 +157,8 @@ struct msgep_cq {
 	struct dofi_list link; /* domain->cqs */
 	struct dofi_lock poll;
 	/* Bound for either direction, each once. The first n_active are polled each time, those up
-	 * to n_polled in turn (cq_poll.c); the others are announced by a ready ring. */
+	 * to n_polled in turn (cq_poll.c); the others are announced by a ready ring, or reported
+	 * by their transport. */
 	struct msgep_cq_ep *eps;
 	uint32_t n_eps, n_active, n_polled, eps_capacity;
 	struct msgep_ready **ready; /* ready rings of the others (ready.h); poll */
@@ -166,14 +167,15 @@ struct msgep_cq {
 	_Atomic uint64_t id;          /* distinguishes the queue, for peers; 0: not chosen yet */
 	uint32_t polls;               /* number so far */
 	uint32_t turn, idle_turn;     /* last one that was checked for activity; next idle one */
+	uint32_t reported_turn;       /* next reported one that is polled nevertheless */
 	_Atomic uint32_t receivers;   /* number of eps that receive here */
 	_Atomic uint32_t n_local;     /* number of eps whose connection is local */
 	/* Those that have been reported (cq_touch.c); touch_lock, the innermost one. */
 	struct dofi_list touched;
 	struct dofi_lock touch_lock;
 	_Atomic uint32_t n_touched;
-	_Atomic bool has_idle; /* not all endpoints are active, or were once */
-	bool all_dispatched;   /* the network transport processes what arrives for all eps */
+	_Atomic bool has_reported; /* some endpoint is polled only when it is reported */
+	bool all_dispatched;       /* the network transport processes what arrives for all eps */
 	const struct msgep_transport *network; /* NULL: it needs no progress */
 	uint32_t plain_limit;                  /* see msgep_cq_is_plain() */
 	uint64_t next_network_poll;            /* see msgep_cq_polls_network() */
@@ -580,6 +582,9 @@ bool msgep_cq_attach_ready(struct msgep_cq *cq, struct msgep_ready *r);
 void msgep_cq_detach_ready(struct msgep_cq *cq, const struct msgep_ready *r);
 /* A ready ring announces the endpoint. */
 void msgep_cq_stop_polling(struct msgep_cq *cq, const struct msgep_ep *ep);
+/* The transport reports news of the endpoint, which is up: if the queue has many, it is not polled
+ * otherwise. */
+void msgep_cq_rely_on_reports(struct msgep_cq *cq, struct msgep_ep *ep);
 /* Adds the connection's socket, on which the peer rings the doorbell, to the queue's epoll set.
  * False: out of kernel memory, or the user's limit of watches is reached. */
 bool msgep_cq_add_doorbell(struct msgep_cq *cq, struct msgep_ep *ep);

@@ -7,9 +7,9 @@
 #include "msgep/object/cq_poll.h"
 
 #define N_EPS 500u
-/* Endpoints of which a poll asks the transport, whatever their number: those that are always
- * active, some of the idle ones, and one that has been reported, three times. */
-#define ASKED_MOST (MSGEP_BUSY_LEAST + 4 + 3)
+/* How often a poll asks the transport, whatever the number of endpoints: of those that are always
+ * polled, of one in turn, and of one that has been reported, twice each. */
+#define ASKED_MOST (MSGEP_BUSY_LEAST + 2 + 2)
 
 static struct msgep_domain domain;
 static struct msgep_fabric fabric;
@@ -34,12 +34,36 @@ static const struct msgep_frame *peek(struct msgep_ep *ep, int channel, const vo
 	return NULL;
 }
 
+static bool quiet(struct msgep_ep *ep, bool space)
+{
+	(void)space;
+	return !ready(ep);
+}
+
+static bool busy(struct msgep_domain *d)
+{
+	(void)d;
+	return false;
+}
+
 static const struct msgep_transport transport = {
 	.name = "test",
 	.reports_news = true,
 	.ready = ready,
 	.peek = peek,
+	.quiet = quiet,
+	.busy = busy,
 };
+
+/* Returns how often the transport was asked. */
+static unsigned int poll_once(void)
+{
+	asked = processed = 0;
+	dofi_lock(&cq->poll);
+	msgep_cq_poll_eps(cq, NULL, false, NULL);
+	dofi_unlock(&cq->poll);
+	return asked;
+}
 
 static void open_all(void)
 {
@@ -62,7 +86,11 @@ static void open_all(void)
 		ASSERT_EQ(msgep_cq_attach(cq, &eps[i]), 0);
 		eps[i].rx_cq = eps[i].tx_cq = cq;
 		atomic_store(&eps[i].state, MSGEP_UP);
+		msgep_cq_rely_on_reports(cq, &eps[i]);
 	}
+	for (unsigned int i = 0; i < 2; i++)
+		poll_once();
+	ASSERT_EQ(atomic_load(&cq->n_touched), 0);
 }
 
 static void close_all(void)
@@ -72,16 +100,6 @@ static void close_all(void)
 	ASSERT_EQ(cq->n_eps, 0);
 	ASSERT_EQ(fi_close(&cq->fid.fid), 0);
 	free(eps);
-}
-
-/* Returns the number of endpoints of which the transport was asked. */
-static unsigned int poll_once(void)
-{
-	asked = processed = 0;
-	dofi_lock(&cq->poll);
-	msgep_cq_poll_eps(cq, NULL, false, NULL);
-	dofi_unlock(&cq->poll);
-	return asked;
 }
 
 TEST(cq_touch, of_many_endpoints_the_reported_one_is_polled)
@@ -96,6 +114,7 @@ TEST(cq_touch, of_many_endpoints_the_reported_one_is_polled)
 	close_all();
 }
 
+/* One that waits for memory is not reported. */
 TEST(cq_touch, one_that_is_not_reported_is_found_in_turn)
 {
 	unsigned int polls = 0;
@@ -106,6 +125,20 @@ TEST(cq_touch, one_that_is_not_reported_is_found_in_turn)
 		ASSERT(polls++ < N_EPS);
 		ASSERT(poll_once() <= ASKED_MOST);
 	} while (!processed);
+	close_all();
+}
+
+/* Nothing is left for the thread that blocks, and nothing keeps it from that. */
+TEST(cq_touch, a_thread_blocks_if_none_is_reported)
+{
+	open_all();
+	ASSERT_EQ(msgep_cq_trywait(cq), 0);
+	with_news = &eps[N_EPS - 1];
+	msgep_ep_touch(with_news);
+	asked = processed = 0;
+	ASSERT_EQ(msgep_cq_trywait(cq), 0);
+	ASSERT_EQ(processed, 1);
+	ASSERT(asked <= 3 * ASKED_MOST);
 	close_all();
 }
 

@@ -205,8 +205,6 @@ static void cq_arm_eps(struct msgep_cq *cq)
 	for (uint32_t i = 0; i < cq->n_polled; i++) {
 		struct msgep_ep *ep = cq->eps[i].ep;
 
-		if (msgep_ep_is_up(ep) && !ep->transport->arm)
-			continue;
 		dofi_lock(&ep->lock);
 		if (atomic_load(&ep->state) == MSGEP_UP && ep->transport->arm) {
 			ep->transport->arm(ep, atomic_load(&ep->pending));
@@ -225,7 +223,7 @@ static void cq_arm_eps(struct msgep_cq *cq)
 
 static bool cq_eps_idle(struct msgep_cq *cq)
 {
-	bool quiet = true;
+	bool quiet = !atomic_load(&cq->n_touched);
 
 	if (cq->all_dispatched)
 		return true;
@@ -234,10 +232,6 @@ static bool cq_eps_idle(struct msgep_cq *cq)
 	for (uint32_t i = 0; i < cq->n_polled && quiet; i++) {
 		struct msgep_ep *ep = cq->eps[i].ep;
 
-		if (msgep_ep_is_up(ep) && ep->transport->reports_news) {
-			quiet = !ep->transport->ready(ep);
-			continue;
-		}
 		dofi_lock(&ep->lock);
 		if (atomic_load(&ep->state) == MSGEP_UP)
 			quiet = ep->transport->quiet(ep, atomic_load(&ep->pending));

@@ -19,12 +19,9 @@ int msgep_cq_attach(struct msgep_cq *cq, struct msgep_ep *ep)
 	ok = DOFI_TABLE_RESERVE(cq->eps, cq->eps_capacity, cq->n_eps + 1, 4, UINT32_MAX);
 	if (ok) {
 		cq->eps[cq->n_eps++] = cq->eps[cq->n_polled];
-		cq->eps[cq->n_polled++] =
+		cq->eps[cq->n_polled++] = cq->eps[cq->n_active];
+		cq->eps[cq->n_active++] =
 			(struct msgep_cq_ep){ .ep = ep, .last_active = cq->polls };
-		if (cq->n_active < MSGEP_BUSY_LEAST || !ep->transport->reports_news)
-			msgep_cq_swap(cq, cq->n_polled - 1, cq->n_active++);
-		else
-			atomic_store_explicit(&cq->has_idle, true, memory_order_relaxed);
 		msgep_cq_bind_touch(cq, ep);
 	}
 	dofi_unlock(&cq->poll);
@@ -74,6 +71,21 @@ void msgep_cq_stop_polling(struct msgep_cq *cq, const struct msgep_ep *ep)
 		if (cq->eps[i].ep != ep)
 			continue;
 		cq_move_back(cq, i);
+		break;
+	}
+	dofi_unlock(&cq->poll);
+}
+
+void msgep_cq_rely_on_reports(struct msgep_cq *cq, struct msgep_ep *ep)
+{
+	dofi_lock(&cq->poll);
+	for (uint32_t i = 0; i < cq->n_polled && cq->n_polled > MSGEP_BUSY_LEAST; i++) {
+		if (cq->eps[i].ep != ep)
+			continue;
+		atomic_store(&cq->has_reported, true);
+		cq_move_back(cq, i);
+		/* What has come before that. */
+		msgep_ep_touch(ep);
 		break;
 	}
 	dofi_unlock(&cq->poll);

@@ -5,8 +5,8 @@
  * them, a few each time in turn. So the cost of a poll depends on the number of active connections,
  * not of all. Data for an idle endpoint is found after one round of them, which takes about as long
  * as one poll of all. A caller that is about to block polls all of them. Endpoints that a ready
- * ring announces (ready.h) are not polled at all. Those whose transport reports news (cq_touch.c)
- * stay idle if there are many: a poll processes the reported ones.
+ * ring announces (ready.h) are not polled at all. If there are many whose
+ * transport reports news (cq_touch.c), a poll processes the reported ones.
  *
  * A poll that finds nothing polls another queue, too: its consumer may be waiting for what arrives
  * in memory, and the progress thread leaves a queue that was polled often to its consumer.
@@ -85,32 +85,42 @@ static bool cq_poll_idle(struct msgep_cq *cq, bool each, struct msgep_cq_direct 
 	for (; left; left--, cq->idle_turn++) {
 		struct msgep_cq_ep *e = &cq->eps[cq->idle_turn];
 
-		if (!msgep_ep_may_have_news(e->ep) || !cq_poll_entry(cq, e, direct, &all))
-			continue;
 		/* If each is polled, the entry that takes its place has been polled. */
-		if (cq->n_active < MSGEP_BUSY_LEAST || !e->ep->transport->reports_news)
+		if (msgep_ep_may_have_news(e->ep) && cq_poll_entry(cq, e, direct, &all))
 			msgep_cq_swap(cq, cq->idle_turn, cq->n_active++);
 	}
 	return all;
 }
 
-/* An endpoint that is not up is reported again when it is. */
+/* Polls an endpoint that has been reported. One that is not up is reported again when it is. */
+static bool cq_poll_reported(struct msgep_ep *ep, struct msgep_cq_direct *direct)
+{
+	bool all;
+
+	if (!msgep_ep_is_up(ep) || !msgep_ep_has_news(ep))
+		return true;
+	all = cq_poll_ep(ep, direct);
+	/* It has more than one poll processes, or the lock holder may have left some. */
+	if (!all || ep->transport->ready(ep))
+		msgep_ep_touch(ep);
+	return all;
+}
+
+/* The reported endpoints, and one that is not: a request that waits for memory is not reported. */
 static bool cq_poll_touched(struct msgep_cq *cq, struct msgep_cq_direct *direct)
 {
-	uint32_t left = atomic_load_explicit(&cq->n_touched, memory_order_relaxed);
+	uint32_t left = atomic_load(&cq->n_touched);
 	struct msgep_ep *ep;
 	bool all = true;
 
-	for (; left && (ep = msgep_cq_next_touched(cq)); left--) {
-		bool polled;
-
-		if (!msgep_ep_is_up(ep) || !msgep_ep_has_news(ep))
-			continue;
-		polled = cq_poll_ep(ep, direct);
-		all = all && polled;
-		/* It has more than one poll processes, or the lock holder may have left some. */
-		if (!polled || ep->transport->ready(ep))
-			msgep_ep_touch(ep);
+	for (; left && (ep = msgep_cq_next_touched(cq)); left--)
+		all = cq_poll_reported(ep, direct) && all;
+	if (++cq->reported_turn >= cq->n_eps || cq->reported_turn < cq->n_polled)
+		cq->reported_turn = cq->n_polled;
+	if (cq->reported_turn < cq->n_eps) {
+		ep = cq->eps[cq->reported_turn].ep;
+		if (msgep_ep_is_up(ep) && ep->transport->reports_news)
+			all = cq_poll_reported(ep, direct) && all;
 	}
 	return all;
 }
@@ -133,7 +143,6 @@ static void cq_check_activity(struct msgep_cq *cq)
 		cq->turn = 0;
 	if (cq->polls - cq->eps[cq->turn].last_active > BUSY_POLLS)
 		msgep_cq_swap(cq, cq->turn, --cq->n_active);
-	atomic_store_explicit(&cq->has_idle, true, memory_order_relaxed);
 }
 
 bool msgep_cq_poll_eps(struct msgep_cq *cq, struct msgep_cq_ep *news, bool each,
@@ -149,7 +158,7 @@ bool msgep_cq_poll_eps(struct msgep_cq *cq, struct msgep_cq_ep *news, bool each,
 	for (e = news ? news : msgep_cq_find_news(cq, cq->eps); e;
 	     e = msgep_cq_find_news(cq, e + 1))
 		cq_poll_entry(cq, e, direct, &all);
-	if (atomic_load_explicit(&cq->n_touched, memory_order_relaxed))
+	if (atomic_load_explicit(&cq->has_reported, memory_order_relaxed))
 		all = cq_poll_touched(cq, direct) && all;
 	if (cq->n_active > MSGEP_BUSY_LEAST)
 		cq_check_activity(cq);

@@ -32,14 +32,14 @@ void msgep_cq_unbind_touch(struct msgep_cq *cq, struct msgep_ep *ep)
 	dofi_unlock(&cq->touch_lock);
 }
 
-/* While all endpoints of a queue are active, each poll finds what they have. */
+/* As long as a queue polls all of its endpoints, it finds what they have. */
 void msgep_ep_touch(struct msgep_ep *ep)
 {
 	for (size_t i = 0; i < MSGEP_EP_QUEUES; i++) {
 		struct msgep_touch *t = &ep->touch[i];
 		struct msgep_cq *cq = t->cq;
 
-		if (!cq || !atomic_load_explicit(&cq->has_idle, memory_order_relaxed))
+		if (!cq || !atomic_load(&cq->has_reported))
 			continue;
 		dofi_lock(&cq->touch_lock);
 		if (t->bound && dofi_list_empty(&t->link)) {

@@ -37,6 +37,11 @@ void msgep_ep_up(struct msgep_ep *ep)
 		ep_count_local(ep);
 	if (ep->ready && !ep->closing)
 		msgep_ready_add(ep);
+	if (ep->transport->reports_news && !ep->closing) {
+		msgep_cq_rely_on_reports(ep->rx_cq, ep);
+		if (ep->tx_cq != ep->rx_cq)
+			msgep_cq_rely_on_reports(ep->tx_cq, ep);
+	}
 	/* Blocked threads have not armed this peer's doorbell. */
 	msgep_cq_wake(ep->rx_cq);
 	msgep_cq_wake(ep->tx_cq);
