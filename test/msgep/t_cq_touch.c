@@ -15,13 +15,13 @@ static struct msgep_domain domain;
 static struct msgep_fabric fabric;
 static struct msgep_cq *cq;
 static struct msgep_ep *eps;
-static struct msgep_ep *with_news;
+static struct msgep_ep *with_news, *stuck;
 static unsigned int asked, processed;
 
 static bool ready(struct msgep_ep *ep)
 {
 	asked++;
-	return ep == with_news;
+	return ep == with_news || ep == stuck;
 }
 
 static const struct msgep_frame *peek(struct msgep_ep *ep, int channel, const void **payload)
@@ -37,7 +37,8 @@ static const struct msgep_frame *peek(struct msgep_ep *ep, int channel, const vo
 static bool quiet(struct msgep_ep *ep, bool space)
 {
 	(void)space;
-	return !ready(ep);
+	asked++;
+	return ep != with_news;
 }
 
 static bool busy(struct msgep_domain *d)
@@ -139,6 +140,17 @@ TEST(cq_touch, a_thread_blocks_if_none_is_reported)
 	ASSERT_EQ(msgep_cq_trywait(cq), 0);
 	ASSERT_EQ(processed, 1);
 	ASSERT(asked <= 3 * ASKED_MOST);
+	close_all();
+}
+
+/* Of that a thread can process nothing: it waits for room that only the peer can make. */
+TEST(cq_touch, one_whose_news_cannot_be_processed_is_not_reported_again)
+{
+	open_all();
+	stuck = &eps[N_EPS - 1];
+	msgep_ep_touch(stuck);
+	ASSERT_EQ(msgep_cq_trywait(cq), 0);
+	stuck = NULL;
 	close_all();
 }
 

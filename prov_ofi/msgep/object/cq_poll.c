@@ -92,6 +92,18 @@ static bool cq_poll_idle(struct msgep_cq *cq, bool each, struct msgep_cq_direct 
 	return all;
 }
 
+/* True if there is more than one poll processes. */
+static bool cq_has_more(struct msgep_ep *ep)
+{
+	bool more;
+
+	dofi_lock(&ep->lock);
+	more = atomic_load(&ep->state) == MSGEP_UP &&
+	       !ep->transport->quiet(ep, atomic_load(&ep->pending));
+	dofi_unlock(&ep->lock);
+	return more;
+}
+
 /* Polls an endpoint that has been reported. One that is not up is reported again when it is. */
 static bool cq_poll_reported(struct msgep_ep *ep, struct msgep_cq_direct *direct)
 {
@@ -100,8 +112,8 @@ static bool cq_poll_reported(struct msgep_ep *ep, struct msgep_cq_direct *direct
 	if (!msgep_ep_is_up(ep) || !msgep_ep_has_news(ep))
 		return true;
 	all = cq_poll_ep(ep, direct);
-	/* It has more than one poll processes, or the lock holder may have left some. */
-	if (!all || ep->transport->ready(ep))
+	/* The holder of the lock may have left some. */
+	if (!all || (ep->transport->ready(ep) && cq_has_more(ep)))
 		msgep_ep_touch(ep);
 	return all;
 }
