@@ -102,6 +102,7 @@ fuzz_packets_code = \
 	prov_ofi/msgep/inner.c prov_ofi/msgep/rdm/rdm_ops.c \
 	prov_ofi/msgep/rdm/rdm_recv.c prov_ofi/msgep/rdm/rdm_large.c \
 	prov_ofi/msgep/rdm/rdm_packets.c prov_ofi/msgep/rdm/rdm_open.c \
+	prov_ofi/msgep/object/cq_touch.c \
 	prov_ofi/msgep/rdm/rdm_peers.c prov_ofi/msgep/rdm/rdm_probe.c \
 	prov_ofi/msgep/rdm/rdm_end.c prov_ofi/msgep/rdm/rdm_timer.c \
 	prov_ofi/msgep/rdm/rdm_gap.c prov_ofi/msgep/rdm/rdm_owed.c \
