@@ -224,6 +224,13 @@ void dofi_progress_look(struct dofi_ia *ia, unsigned int kinds)
 	}
 }
 
+/* True if a consumer has read the CQ since the look before last, or since the last one: while a
+ * lease is extended, looks are many calls apart. */
+static bool progress_was_read(const struct dofi_evd *evd)
+{
+	return evd->polled || dofi_evd_polls(evd) != evd->seen_polls;
+}
+
 /* True: the CQ is left to consumers. An armed one is read first, since a consumer that spins on
  * memory, which the event may change, does not read it. */
 static bool progress_leaves_cq(struct dofi_ia *ia, struct dofi_evd *evd)
@@ -244,7 +251,7 @@ static bool progress_leaves_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 	dofi_unlock(&evd->lock);
 	if (waits)
 		return true;
-	if (!leased || cno || (evd == ia->coll_evd && !evd->polled))
+	if (!leased || cno || (evd == ia->coll_evd && !progress_was_read(evd)))
 		return false;
 	if (evd->progress == DOFI_EVD_ARMED)
 		dofi_evd_service(evd, NULL);

@@ -10,6 +10,8 @@
 #define PROCS 8
 #define BLOB_MOST 256
 #define LONG_SIZE 300000
+#define US_WORK 20000 /* more than 18 periods of the lease (progress/progress_cq.c) */
+#define BARRIERS 20
 
 struct card {
 	DAT_COUNT size;
@@ -138,6 +140,12 @@ static void proc_pin(void)
 	ASSERT_EQ(sched_setscheduler(0, SCHED_RR, &urgent), 0);
 }
 
+static void proc_barrier(struct proc *p, unsigned int k)
+{
+	OK(dat_ib_collective_barrier(p->group, ctx(k), DAT_COMPLETION_DEFAULT_FLAG));
+	EV_COLL(p->evd, BARRIER_STATUS, k);
+}
+
 /* Barriers of processes that share a processor: neither they nor their progress threads sleep at
  * each message, as they do if a waiting member keeps the processor until it sleeps. */
 static void proc_wait_in_turns(int fd, const void *arg)
@@ -151,10 +159,44 @@ static void proc_wait_in_turns(int fd, const void *arg)
 	for (unsigned int k = 0; k < 2 * job->rounds; k++) {
 		if (k == job->rounds)
 			before = proc_sleeps();
-		OK(dat_ib_collective_barrier(p.group, ctx(k), DAT_COMPLETION_DEFAULT_FLAG));
-		EV_COLL(p.evd, BARRIER_STATUS, k);
+		proc_barrier(&p, k);
 	}
 	ASSERT(proc_sleeps() - before <= (long)job->rounds);
+	proc_leave(&p);
+	dt_put_byte(fd, 'e');
+}
+
+/* Members that read no queue of the group for longer than the progress thread leaves all queues to
+ * consumers without a look, and then wait for a few barriers. The thread serves the first barrier,
+ * and must not be woken for each of the others, too. */
+static void proc_wait_after_other_work(int fd, const void *arg)
+{
+	const struct job *job = arg;
+	DAT_EVD_HANDLE other;
+	struct proc p;
+	long sleeps = 0;
+	unsigned int k = 0;
+
+	proc_pin();
+	proc_join(&p, fd);
+	other = evd_make(&p.n, 8, DAT_EVD_DTO_FLAG);
+	for (unsigned int i = 0; i < job->rounds; i++) {
+		uint64_t end = dt_now_us() + US_WORK;
+		long before;
+
+		while (dt_now_us() < end) {
+			EV_EMPTY(other);
+			sched_yield();
+		}
+		proc_barrier(&p, k++);
+		before = proc_sleeps();
+		for (unsigned int n = 0; n < BARRIERS; n++)
+			proc_barrier(&p, k++);
+		sleeps += proc_sleeps() - before;
+	}
+	dt_note("%ld sleeps in %u barriers", sleeps, job->rounds * BARRIERS);
+	ASSERT(sleeps <= (long)(job->rounds * BARRIERS / 4));
+	OK(dat_evd_free(other));
 	proc_leave(&p);
 	dt_put_byte(fd, 'e');
 }
@@ -206,6 +248,17 @@ TEST_LIMIT(coll_proc, members_that_share_a_processor_seldom_sleep, 60)
 	if (dt_slow() > 1)
 		dt_skip("time limits are scaled by %u", dt_slow());
 	procs_run(&job, proc_wait_in_turns);
+}
+
+TEST_LIMIT(coll_proc, members_that_return_from_other_work_seldom_sleep, 60)
+{
+	static const struct job job = { .rounds = 30 };
+
+	if (geteuid())
+		dt_skip("real-time priority needs root");
+	if (dt_slow() > 1)
+		dt_skip("time limits are scaled by %u", dt_slow());
+	procs_run(&job, proc_wait_after_other_work);
 }
 
 /* The others notice within the time that each waits for an event. */
