@@ -54,6 +54,7 @@ dofi_common_sources = \
 	prov_ofi/msgep/cm/cm_params.c \
 	prov_ofi/msgep/cm/cm_path_check.c \
 	prov_ofi/msgep/cm/cm_peer_cred.c \
+	prov_ofi/msgep/cm/cm_place.c \
 	prov_ofi/msgep/cm/cm_request.c \
 	prov_ofi/msgep/cm/cm_route.c \
 	prov_ofi/msgep/cm/cm_route_recv.c \

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "msgep/cm/cm_int.h"
 #include "rig.h"
 
 struct rig {
@@ -495,6 +496,47 @@ static void crowd_without_a_processor(const void *row)
 }
 
 TEST_ROWS(msgep_crowd, sorts, crowd_without_a_processor)
+
+static struct msgep_cm_conn *conn_of(struct end *e)
+{
+	return e->ep.cm;
+}
+
+/* Attempts beyond those that may have a socket do nothing until one of these has sent its request:
+ * trying them again at intervals took a process that connects 4,000 endpoints most of its time. */
+TEST(msgep_crowd, attempts_wait_for_a_place_and_get_it_in_order)
+{
+	enum { FIRST = MSGEP_CM_HALF_OPEN_PEER, LATER = DOFI_MS(1000) };
+	static struct end clients[CROWD];
+	struct msgep_event *event;
+	struct rig r;
+
+	setup(&r, &sorts[1]);
+	for (int i = 0; i < CROWD; i++) {
+		end_open(&clients[i], &r.b, NULL);
+		ASSERT_EQ(end_connect(&clients[i], "127.0.0.1", pep_port(&r.pep), NULL, 0), 0);
+		ASSERT_EQ(conn_of(&clients[i])->fd >= 0, i < FIRST);
+		if (i >= FIRST)
+			ASSERT(conn_of(&clients[i])->timer.when > dofi_now() + LATER);
+	}
+	/* One that waits goes, and then one that has a socket: the next one follows it. */
+	end_close(&clients[FIRST]);
+	end_close(&clients[0]);
+	ASSERT(conn_of(&clients[FIRST + 1])->timer.when <= dofi_now());
+	ASSERT(conn_of(&clients[FIRST + 2])->timer.when > dofi_now() + LATER);
+	for (int i = 0; i < CROWD - 2; i++) {
+		event = side_await_event(&r.a, &r.b, FI_CONNREQ);
+		ASSERT_EQ(fi_reject(&r.pep.fid, event->info->handle, NULL, 0), 0);
+		dofi_own_info_free(event->info);
+		free(event);
+	}
+	for (int i = 0; i < CROWD - 2; i++)
+		free(side_await_event(&r.b, &r.a, 0));
+	ASSERT(dofi_list_empty(&((struct msgep_cm *)r.b.eq.cm)->hosts));
+	for (int i = 0; i < CROWD; i++)
+		end_close(&clients[i]);
+	teardown(&r);
+}
 
 /* The client cancels before the consumer accepts. */
 static void accepting_one_who_has_gone(const void *row)

@@ -12,9 +12,9 @@
 #include "msgep/cm/cm_int.h"
 #include "msgep/cm/inbox.h"
 
-/* The connect is retried after this delay if the listener's queue is full, if the listener is busy,
- * or if enough sockets of this process are pending there. The delay doubles with each BUSY, up to a
- * limit. The attempt times out as late as the kernel's does for TCP. */
+/* The connect is retried after this delay if the listener's queue is full, or if the listener is
+ * busy. The delay doubles with each BUSY, up to a limit. The attempt times out as late as the
+ * kernel's does for TCP. */
 #define REDIAL DOFI_MS(5)
 #define REDIAL_DOUBLINGS 4
 #define REDIAL_LIMIT DOFI_MS(127000)
@@ -77,6 +77,7 @@ static void cm_send_request(struct msgep_cm_conn *conn)
 		return;
 	}
 	msgep_cm_state(conn, MSGEP_CM_REQUEST_SENT);
+	msgep_cm_leave_place(conn);
 	ret = msgep_cm_send(conn);
 	/* A listener may have sent REJECT before it closed: read that first. */
 	ret = msgep_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (ret ? 0 : EPOLLOUT));
@@ -156,6 +157,7 @@ static void cm_try_again(struct msgep_cm_conn *conn)
 								  : REDIAL_DOUBLINGS;
 	struct msgep_ep *ep = conn->ep;
 
+	msgep_cm_leave_place(conn);
 	msgep_cm_close_socket(conn);
 	msgep_cm_close_out_fd(conn);
 	if (conn->in_fd >= 0)
@@ -284,15 +286,22 @@ static void cm_path_found(struct msgep_cm_conn *conn, const struct msgep_cm_path
 		msgep_cm_fail(conn, ENOMEM, NULL, 0);
 }
 
+/* An attempt that awaits a place has the timer for its end only. */
+static void cm_connect_later(struct msgep_cm_conn *conn)
+{
+	msgep_cm_arm(conn->cm, &conn->timer,
+		     msgep_cm_awaits_place(conn) ? conn->started + REDIAL_LIMIT
+						 : dofi_now() + REDIAL);
+}
+
 void msgep_cm_retry_connect(struct msgep_cm_conn *conn)
 {
-	uint64_t now = dofi_now();
 	struct msgep_cm_path way;
-	int ret = msgep_cm_find_path(conn->ep, &conn->peer, conn->started, &way);
+	int ret = msgep_cm_find_path(conn, &way);
 
 	conn->transport = conn->ep->transport;
-	if (ret == -EAGAIN && now - conn->started < REDIAL_LIMIT)
-		msgep_cm_arm(conn->cm, &conn->timer, now + REDIAL);
+	if (ret == -EAGAIN && dofi_now() - conn->started < REDIAL_LIMIT)
+		cm_connect_later(conn);
 	else if (ret)
 		cm_fail_unreached(conn, ret == -EAGAIN ? ETIMEDOUT : -ret);
 	else
@@ -302,33 +311,34 @@ void msgep_cm_retry_connect(struct msgep_cm_conn *conn)
 static int cm_start_connect(struct msgep_ep *ep, const union dofi_addr *to, const void *param,
 			    size_t len)
 {
-	struct msgep_cm_conn *conn;
 	struct msgep_cm_path way;
-	int ret = msgep_cm_find_path(ep, to, dofi_now(), &way);
+	struct msgep_cm_conn *conn =
+		msgep_cm_conn_new(ep->eq->cm, -1, ep->transport, MSGEP_CM_CONNECTING);
+	int ret;
 
+	if (!conn)
+		return -ENOMEM;
+	conn->ep = ep;
+	conn->peer = *to;
+	ret = msgep_cm_find_path(conn, &way);
+	conn->transport = ep->transport;
 	if (ep->transport->local)
 		msgep_cm_name_local(ep, to);
 	if (ret && ret != -EAGAIN) {
+		msgep_cm_conn_free(conn);
 		if (ret != -ECONNREFUSED && (!ep->transport->local || ret != -EHOSTUNREACH))
 			return ret;
 		cm_post_unreached(ep, -ret);
 		return 0;
 	}
-	conn = msgep_cm_conn_new(ep->eq->cm, way.fd, ep->transport, MSGEP_CM_CONNECTING);
-	if (!conn) {
-		if (way.fd >= 0)
-			dofi_forkfd_close(way.fd);
-		return -ENOMEM;
-	}
-	conn->ep = ep;
-	conn->peer = ep->peer = *to;
+	ep->peer = *to;
 	conn->bufs->param_len = (uint16_t)len;
 	if (len)
 		memcpy(conn->bufs->param, param, len);
 	ep->cm = conn;
 	msgep_cm_set_ep_state(ep, MSGEP_CONNECTING);
 	if (ret)
-		msgep_cm_arm(conn->cm, &conn->timer, conn->started + REDIAL);
+		cm_connect_later(conn);
 	else
 		cm_path_found(conn, &way);
 	return 0;

@@ -49,30 +49,6 @@ static bool cm_falls_back(const union dofi_addr *to, uint64_t since)
 	return dofi_now() - since > LOCAL_FULL && msgep_cm_port_owner(to, &uid);
 }
 
-/* Limits pending connects to one host: listeners close half-open connections
- * (MSGEP_CM_HALF_OPEN_PEER), and a process that is not scheduled after a thousand calls to connect
- * must not exceed their limit. */
-static bool cm_backlog_full(const struct msgep_ep *ep, const union dofi_addr *to)
-{
-	struct msgep_cm *cm = ep->eq->cm;
-	unsigned int unsent = 0;
-	struct dofi_list *pos;
-
-	if (cm->n_early < MSGEP_CM_HALF_OPEN_PEER)
-		return false;
-	dofi_list_each(pos, &cm->conns)
-	{
-		const struct msgep_cm_conn *conn = dofi_container(pos, struct msgep_cm_conn, link);
-
-		unsent += (conn->state == MSGEP_CM_CONNECTING ||
-			   conn->state == MSGEP_CM_HELLO_SENT) &&
-			  conn->fd >= 0 && dofi_addr_same_host(&conn->peer.sa, &to->sa);
-		if (unsent == MSGEP_CM_HALF_OPEN_PEER)
-			return true;
-	}
-	return false;
-}
-
 /* Like msgep_cm_dial, with the transport that reaches the address; the endpoint uses it afterwards.
  * A trusted local listener, however busy, is the right one. since: time of the first attempt. */
 static int cm_dial_network(struct msgep_ep *ep, const union dofi_addr *to, uint64_t since,
@@ -96,19 +72,26 @@ static int cm_dial_network(struct msgep_ep *ep, const union dofi_addr *to, uint6
 	return msgep_cm_dial(dofi_netif_source(fabric->fab, to), to, ep->dscp, &way->done);
 }
 
-int msgep_cm_find_path(struct msgep_ep *ep, const union dofi_addr *to, uint64_t since,
-		       struct msgep_cm_path *way)
+int msgep_cm_find_path(struct msgep_cm_conn *conn, struct msgep_cm_path *way)
 {
+	struct msgep_ep *ep = conn->ep;
 	const struct msgep_transport *transport = ep->domain->fabric->transport;
-	int ret = -EAGAIN;
+	int ret = 0;
 
 	memset(way, 0, sizeof(*way));
+	way->fd = -1;
 	if (transport->route)
-		way->route = transport->route(ep, to, &way->local);
-	if (way->route || !cm_backlog_full(ep, to))
-		ret = cm_dial_network(ep, to, since, way);
+		way->route = transport->route(ep, &conn->peer, &way->local);
+	if (!way->route)
+		ret = msgep_cm_take_place(conn);
+	if (ret)
+		return ret;
+	ret = cm_dial_network(ep, &conn->peer, conn->started, way);
 	if (ep->transport->local)
 		way->route = 0;
-	way->fd = ret < 0 || way->route ? -1 : ret;
+	if (ret >= 0 && !way->route)
+		way->fd = ret;
+	else
+		msgep_cm_leave_place(conn);
 	return ret < 0 ? ret : 0;
 }

@@ -7,6 +7,7 @@
  *   cm_msg.c         message formats (authentication: proto/cm_secret.c)
  *   cm_text.c        peers and messages in log messages
  *   cm_object.c      state of connection objects: timers, lists, sockets, events
+ *   cm_place.c       limits the attempts to one host that have not sent a request
  *   cm_peer_cred.c   decides whether to trust a local listener
  *   cm_route.c       sends over a connection of the transport instead of a socket
  *   cm_sock.c        unix and TCP sockets: names, sending and receiving with descriptors
@@ -60,7 +61,7 @@ struct msgep_cm {
 	unsigned int n_half_open;
 	unsigned int evicted;        /* half-open connections evicted, not logged yet */
 	uint64_t evict_log_at;       /* earliest time of the next log message about them */
-	unsigned int n_early;        /* own attempts that have not sent a request yet */
+	struct dofi_list hosts;      /* hosts to which attempts have or await a place */
 	struct dofi_list conns;      /* all others */
 	struct dofi_list ending;     /* subset of conns: the peer has ended, data remains */
 	struct dofi_list dead;       /* freed when no fetched epoll event can refer to them */
@@ -78,6 +79,15 @@ struct msgep_cm {
 	void (*conn_ready)(struct msgep_cm_source *source, uint32_t events);
 	void (*conn_fire)(struct dofi_timer *timer);
 	void (*process_inbox)(struct msgep_cm *cm, struct msgep_domain *domain);
+};
+
+/* Places of one host: as many attempts to it may have a socket before they have sent a request.
+ * While all are taken, further attempts wait. */
+struct msgep_cm_host {
+	struct dofi_list link;
+	union dofi_addr addr;
+	unsigned int taken;
+	struct dofi_list waiting; /* in the order of their requests */
 };
 
 enum msgep_cm_state {
@@ -113,6 +123,8 @@ struct msgep_cm_conn {
 	struct msgep_cm_source source;
 	struct msgep_cm *cm;
 	struct dofi_list link, end_link;
+	struct msgep_cm_host *host;  /* client: where it has or awaits a place, or NULL */
+	struct dofi_list place_link; /* in host->waiting */
 	enum msgep_cm_state state;
 	int fd;
 	uint32_t watched;     /* events in cm->epfd, 0: not in it */
@@ -200,6 +212,13 @@ void msgep_cm_unreserve(struct msgep_ep *ep);
 void msgep_cm_post(struct msgep_ep *ep, const struct msgep_event *what, const void *data,
 		   size_t len);
 
+/* cm_place.c */
+/* 0: the attempt has a place; -EAGAIN: it awaits one, and its timer fires when it has got it. */
+int msgep_cm_take_place(struct msgep_cm_conn *conn);
+/* Passes the place to the next attempt that waits, or stops waiting. */
+void msgep_cm_leave_place(struct msgep_cm_conn *conn);
+bool msgep_cm_awaits_place(const struct msgep_cm_conn *conn);
+
 /* cm_life.c */
 /* Takes ownership of fd on success; no events are watched yet. NULL: no memory. */
 struct msgep_cm_conn *msgep_cm_conn_new(struct msgep_cm *cm, int fd,
@@ -286,10 +305,9 @@ struct msgep_cm_path {
 };
 
 /* cm_dial.c */
-/* Finds the path and sets the endpoint's transport accordingly. since: time of the first attempt.
- * 0; -EAGAIN: retry later; other errors are final. */
-int msgep_cm_find_path(struct msgep_ep *ep, const union dofi_addr *to, uint64_t since,
-		       struct msgep_cm_path *way);
+/* Finds the path to conn->peer and sets the endpoint's transport accordingly. 0; -EAGAIN: retry
+ * later, or awaits a place; other errors are final. */
+int msgep_cm_find_path(struct msgep_cm_conn *conn, struct msgep_cm_path *way);
 /* Names the active end of a connection that has no port of its own. */
 void msgep_cm_name_local(struct msgep_ep *ep, const union dofi_addr *to);
 

@@ -31,6 +31,7 @@ struct msgep_cm_conn *msgep_cm_conn_new(struct msgep_cm *cm, int fd,
 	conn->started = dofi_now();
 	dofi_list_init(&conn->link);
 	dofi_list_init(&conn->end_link);
+	dofi_list_init(&conn->place_link);
 	conn->state = MSGEP_CM_DEAD; /* in no list yet */
 	msgep_cm_state(conn, step);
 	return conn;
@@ -80,6 +81,7 @@ void msgep_cm_conn_free(struct msgep_cm_conn *conn)
 	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	msgep_cm_disown_socket(conn);
 	msgep_cm_send_gone(conn);
+	msgep_cm_leave_place(conn);
 	cm_detach_ep(conn);
 	msgep_cm_close_socket(conn);
 	msgep_cm_close_out_fd(conn);

@@ -139,6 +139,7 @@ int msgep_cm_open(struct msgep_eq *eq)
 	dofi_list_init(&cm->ending);
 	dofi_list_init(&cm->dead);
 	dofi_list_init(&cm->inboxes);
+	dofi_list_init(&cm->hosts);
 	ret = msgep_secret_load(&cm->secret);
 	if (!ret)
 		ret = msgep_cm_stall_init(cm);

@@ -63,11 +63,6 @@ void msgep_cm_arm(struct msgep_cm *cm, struct dofi_timer *t, uint64_t when)
 
 /* ---------------------------------------------------------------- states */
 
-static bool cm_is_early(enum msgep_cm_state step)
-{
-	return step == MSGEP_CM_CONNECTING || step == MSGEP_CM_HELLO_SENT;
-}
-
 #ifdef DOFI_DEBUG
 /* The states that may follow each one. Every object may be freed: DEAD follows all. An object
  * begins as DEAD. */
@@ -104,8 +99,6 @@ void msgep_cm_state(struct msgep_cm_conn *conn, enum msgep_cm_state step)
 	}
 	if (step == MSGEP_CM_HALF_OPEN)
 		cm->n_half_open++;
-	cm->n_early -= cm_is_early(conn->state);
-	cm->n_early += cm_is_early(step);
 	conn->state = step;
 	dofi_list_remove(&conn->link);
 	dofi_list_append(step == MSGEP_CM_HALF_OPEN ? &cm->half_open
