@@ -221,7 +221,9 @@ static void pair_serve_touched(struct pair_net *net, struct msgep_cq_direct *dir
 		dofi_lock(&ep->lock);
 		pair_begin(conn, direct);
 		pair_process(conn);
-		if (atomic_load_explicit(&ep->pending, memory_order_relaxed))
+		/* After BYE, whose counts are final, nothing is sent. */
+		if (atomic_load_explicit(&ep->pending, memory_order_relaxed) &&
+		    atomic_load_explicit(&ep->state, memory_order_relaxed) == MSGEP_UP)
 			msgep_proto_push(ep);
 		pair_end(conn);
 		dofi_unlock(&ep->lock);
