@@ -283,6 +283,59 @@ TEST(disconnect, connection_evd_equal_dto_evd_shows_completions_before_the_end)
 	pair_close(&p);
 }
 
+/* Writes and reads that alternate. */
+static void post_long(struct side *s, struct buf *own, struct buf *peers)
+{
+	DAT_LMR_TRIPLET local = seg(own, 0, own->len);
+	DAT_RMR_TRIPLET remote = rem(peers, 0, peers->len);
+
+	for (int i = 0; i < 3; i++) {
+		OK(dat_ep_post_rdma_write(s->ep, 1, &local, ck(1), &remote,
+					  DAT_COMPLETION_DEFAULT_FLAG));
+		OK(dat_ep_post_rdma_read(s->ep, 1, &local, ck(2), &remote,
+					 DAT_COMPLETION_DEFAULT_FLAG));
+	}
+}
+
+static void drain(DAT_EVD_HANDLE evd)
+{
+	DAT_EVENT ev;
+
+	while (dat_evd_dequeue(evd, &ev) == DAT_SUCCESS)
+		;
+}
+
+/* Long data from both sides is lost, which the side that stays must not wait for. */
+TEST_LIMIT(disconnect, abrupt_among_long_transfers_is_reported_to_the_peer_at_once, 40)
+{
+	struct buf of_a, of_b;
+	struct pair p;
+	DAT_EVENT ev;
+
+	setenv("DAPL_OFI_GRACE_MS", "60000", 1);
+	pair_open(&p);
+	buf_make(&of_a, &p.node, 900000, PRIV_ALL);
+	buf_make(&of_b, &p.node, 900000, PRIV_ALL);
+	for (int i = 0; i < 40; i++) {
+		pair_connect(&p);
+		post_long(&p.a, &of_a, &of_b);
+		post_long(&p.b, &of_b, &of_a);
+		dt_sleep_us(i % 8 * 200);
+		OK(dat_ep_disconnect(p.b.ep, DAT_CLOSE_ABRUPT_FLAG));
+		EV_NEXT(p.a.conn, &ev);
+		ASSERT(ev.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
+		       ev.event_number == DAT_CONNECTION_EVENT_BROKEN);
+		EV_NEXT(p.b.conn, &ev);
+		OK(dat_ep_reset(p.a.ep));
+		OK(dat_ep_reset(p.b.ep));
+		drain(p.a.req);
+		drain(p.b.req);
+	}
+	buf_free(&of_a);
+	buf_free(&of_b);
+	pair_close(&p);
+}
+
 TEST(disconnect, free_of_both_ends_in_turn_many_times)
 {
 	struct side a, b;

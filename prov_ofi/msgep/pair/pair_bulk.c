@@ -93,6 +93,21 @@ static uint32_t bulk_set_state(struct pair_bulk *bulk, enum pair_state state)
 	return outstanding;
 }
 
+/* QUIRK libfabric<1.20 tcp: an endpoint that has ended accepts receives, and returns them only when
+ * it is closed (seen in 1.17, 1.18). Those posted before its event is read would keep the
+ * connection from ending until the peer's last data is given up (DAPL_OFI_GRACE_MS). */
+static void bulk_close_ep(struct pair_bulk *bulk)
+{
+	struct fid_ep *ep = bulk->ep;
+
+	DOFI_ASSERT_LOCKED(&bulk->net->lock);
+	if (!ep)
+		return;
+	bulk_set_ep(bulk, NULL);
+	pair_sock_release(&bulk->fd);
+	fi_close(&ep->fid);
+}
+
 void pair_bulk_lost(struct pair_conn *conn, int err)
 {
 	atomic_store(&conn->lost, true);
@@ -118,6 +133,7 @@ void pair_bulk_down(struct pair_bulk *bulk, int err)
 		pair_bulk_close(conn);
 		return;
 	}
+	bulk_close_ep(bulk);
 	pair_bulk_lost(conn, err);
 	pair_touch(conn);
 }
