@@ -54,7 +54,7 @@ test_api_common = \
 	test/api/t_cm_secret.c \
 	test/api/t_cm_secret_proxy.c \
 	test/api/t_csp.c \
-	test/api/t_disconnect.c \
+	test/api/t_disconnect.c test/api/t_end_time.c \
 	test/api/t_dto.c \
 	test/api/t_segments.c \
 	test/api/t_dto_queue.c \
