@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reductions: trees and recursive doubling for few bytes, rings for many.
+/* Reductions: trees and recursive doubling for few bytes; halving and rings for many.
  *
- * In a ring each member combines one part of the vector, so that each byte is sent twice at most,
- * whatever the number of members. All operations are commutative.
+ * With halving and in a ring each member combines one part of the vector, so that each byte is sent
+ * twice at most, whatever the number of members. All operations are commutative.
  */
 #include <stdlib.h>
 
 #include "coll/coll_sched.h"
 
-/* From this size on, and with at least one element per member, the ring is used. */
+/* From this size on, and with at least one element per member, the ring is used by reduce and
+ * reduce_scatter. */
 #define RING_SIZE 32768u
+/* From this size on an allreduce is halved, */
+#define HALVING_SIZE 16384u
+/* and from this one on a pair halves it, which saves no bytes, and a ring is used unless the number
+ * of members is a power of two: others send everything twice to begin and to end. */
+#define ALLREDUCE_LONG 524288u
 
 static bool use_ring(const struct coll_op *op, size_t size)
 {
@@ -136,38 +142,94 @@ void dofi_coll_build_reduce(struct coll_op *op, const char *from, char *to, size
 
 /* ---- allreduce ---- */
 
-/* Recursive doubling among a power of two of the members; of the others each has a partner, which
- * takes its part before and returns the result after. */
-static void doubling(struct coll_op *op, char *acc, char *tmp, size_t size)
-{
-	uint32_t n = op->group->size, self = op->group->self, p2 = 1, rest, id;
+/* A power of two of the members combine; of the others each has a partner among them, which takes
+ * its operands before and returns the result after. */
+struct core {
+	uint32_t size, rest; /* their number; that of the others, which are members 0, 2, 4, ... */
+	uint32_t id;         /* this member's place among them */
+};
 
-	while (p2 * 2 <= n)
-		p2 *= 2;
-	rest = n - p2;
-	if (self < 2 * rest && !(self & 1)) {
-		dofi_coll_send(op, self + 1, acc, size);
-		dofi_coll_round(op);
-		dofi_coll_recv(op, self + 1, acc, size);
-		dofi_coll_round(op);
-		return;
-	}
-	if (self < 2 * rest) {
-		dofi_coll_recv(op, self - 1, tmp, size);
-		dofi_coll_round(op);
-		dofi_coll_combine(op, acc, tmp, size);
-	}
-	id = self < 2 * rest ? self / 2 : self - rest;
-	for (uint32_t d = 1; d < p2; d *= 2) {
-		uint32_t other = id ^ d;
-		uint32_t rank = other < rest ? 2 * other + 1 : other + rest;
+static uint32_t core_rank(const struct core *c, uint32_t id)
+{
+	return id < c->rest ? 2 * id + 1 : id + c->rest;
+}
+
+/* Each round combines everything with another member. */
+static void core_doubling(struct coll_op *op, const struct core *c, char *acc, char *tmp,
+			  size_t size)
+{
+	for (uint32_t d = 1; d < c->size; d *= 2) {
+		uint32_t rank = core_rank(c, c->id ^ d);
 
 		dofi_coll_recv(op, rank, tmp, size);
 		dofi_coll_send(op, rank, acc, size);
 		dofi_coll_round(op);
 		dofi_coll_combine(op, acc, tmp, size);
 	}
-	if (self < 2 * rest)
+}
+
+/* Begin of part i of a vector of `size` bytes; the core has as many parts as members. */
+static size_t core_part(const struct coll_op *op, const struct core *c, size_t size, uint32_t i)
+{
+	return dofi_coll_part(size / op->elem, c->size, i) * op->elem;
+}
+
+/* Each round combines one half of the parts of the round before; then the rounds are taken back, to
+ * collect the results. */
+static void core_halving(struct coll_op *op, const struct core *c, char *acc, char *tmp,
+			 size_t size)
+{
+	for (uint32_t d = c->size / 2; d; d /= 2) {
+		uint32_t rank = core_rank(c, c->id ^ d), mine = c->id & ~(d - 1);
+		size_t in = core_part(op, c, size, mine);
+		size_t in_len = core_part(op, c, size, mine + d) - in;
+		size_t out = core_part(op, c, size, mine ^ d);
+		size_t out_len = core_part(op, c, size, (mine ^ d) + d) - out;
+
+		dofi_coll_recv(op, rank, tmp, in_len);
+		dofi_coll_send(op, rank, acc + out, out_len);
+		dofi_coll_round(op);
+		dofi_coll_combine(op, acc + in, tmp, in_len);
+	}
+	for (uint32_t d = 1; d < c->size; d *= 2) {
+		uint32_t rank = core_rank(c, c->id ^ d), mine = c->id & ~(d - 1);
+		size_t out = core_part(op, c, size, mine);
+		size_t out_len = core_part(op, c, size, mine + d) - out;
+		size_t in = core_part(op, c, size, mine ^ d);
+		size_t in_len = core_part(op, c, size, (mine ^ d) + d) - in;
+
+		dofi_coll_recv(op, rank, acc + in, in_len);
+		dofi_coll_send(op, rank, acc + out, out_len);
+		dofi_coll_round(op);
+	}
+}
+
+static void allreduce_core(struct coll_op *op, char *acc, char *tmp, size_t size)
+{
+	uint32_t self = op->group->self;
+	struct core c = { .size = 1 };
+
+	while (c.size * 2 <= op->group->size)
+		c.size *= 2;
+	c.rest = op->group->size - c.size;
+	if (self < 2 * c.rest && !(self & 1)) {
+		dofi_coll_send(op, self + 1, acc, size);
+		dofi_coll_round(op);
+		dofi_coll_recv(op, self + 1, acc, size);
+		dofi_coll_round(op);
+		return;
+	}
+	if (self < 2 * c.rest) {
+		dofi_coll_recv(op, self - 1, tmp, size);
+		dofi_coll_round(op);
+		dofi_coll_combine(op, acc, tmp, size);
+	}
+	c.id = self < 2 * c.rest ? self / 2 : self - c.rest;
+	if (size < (c.size > 2 ? HALVING_SIZE : ALLREDUCE_LONG))
+		core_doubling(op, &c, acc, tmp, size);
+	else
+		core_halving(op, &c, acc, tmp, size);
+	if (self < 2 * c.rest)
 		dofi_coll_send(op, self - 1, acc, size);
 	dofi_coll_round(op);
 }
@@ -187,12 +249,14 @@ static void allreduce_ring(struct coll_op *op, char *to, size_t size)
 
 void dofi_coll_build_allreduce(struct coll_op *op, const char *from, char *to, size_t size)
 {
+	uint32_t n = op->group->size;
+
 	dofi_coll_region(op, to, size, true);
 	dofi_coll_copy(op, to, from, size);
-	if (use_ring(op, size))
+	if (size >= ALLREDUCE_LONG && (n & (n - 1)) && use_ring(op, size))
 		allreduce_ring(op, to, size);
 	else
-		doubling(op, to, dofi_coll_tmp(op, size), size);
+		allreduce_core(op, to, dofi_coll_tmp(op, size), size);
 }
 
 /* ---- reduce_scatter ---- */
@@ -214,7 +278,7 @@ void dofi_coll_build_reduce_scatter(struct coll_op *op, const char *from, char *
 	tmp = dofi_coll_tmp(op, part + total);
 	dofi_coll_copy(op, tmp + part, from, total);
 	if (total < RING_SIZE)
-		doubling(op, tmp + part, tmp, total);
+		allreduce_core(op, tmp + part, tmp, total);
 	else
 		ring_combine(op, tmp + part, tmp, at);
 	dofi_coll_copy(op, to, tmp + part + at[self], at[self + 1] - at[self]);

@@ -289,7 +289,8 @@ struct row {
 static const struct row sizes[] = {
 	{ "members_1", 1 },   { "members_2", 2 },   { "members_3", 3 },   { "members_4", 4 },
 	{ "members_5", 5 },   { "members_6", 6 },   { "members_7", 7 },   { "members_8", 8 },
-	{ "members_9", 9 },   { "members_12", 12 }, { "members_13", 13 }, { "members_16", 16 },
+	{ "members_9", 9 },   { "members_10", 10 }, { "members_11", 11 }, { "members_12", 12 },
+	{ "members_13", 13 }, { "members_14", 14 }, { "members_15", 15 }, { "members_16", 16 },
 	{ "members_17", 17 },
 };
 
@@ -639,6 +640,24 @@ static void reductions_of_size(const void *arg)
 }
 
 TEST_ROWS(coll_reduce, sizes, reductions_of_size)
+
+/* Around the sizes at which an allreduce takes another way, and those of long messages. */
+static void allreduces_of_size(const void *arg)
+{
+	static const size_t bytes[] = { 4,     8192,  8196,  16380,  16384,  32772,
+					65536, 65540, 70000, 131072, 524284, 524288 };
+	const struct row *row = arg;
+	struct crew c;
+
+	dice = 5 + row->size;
+	crew_up(&c, row->size, row->size < 3 ? row->size : 3);
+	for (unsigned int k = 0; k < sizeof(bytes) / sizeof(*bytes); k++)
+		run_sum(&c, ALLREDUCE, DAT_IB_COLLECTIVE_REDUCE_OP_SUM,
+			DAT_IB_COLLECTIVE_TYPE_UINT32, bytes[k] / sizeof(uint32_t));
+	crew_down(&c);
+}
+
+TEST_ROWS(coll_allreduce, sizes, allreduces_of_size)
 
 TEST_LIMIT(coll_reduce, all_operations_of_all_types, 60)
 {
