@@ -17,6 +17,8 @@
 
 /* Interval of looking for the end of the last messages. */
 #define DRAIN_TICK_US 100
+/* Bytes of all slots of a group up to which its eager size is not reduced. */
+#define SLOTS_MOST (64u << 20)
 
 /* The time for the creation is over. Caller holds cm_lock; the progress thread handles it after its
  * timers (dofi_coll_run). */
@@ -59,9 +61,20 @@ static DAT_RETURN group_read_members(struct coll_group *g, const struct coll_gro
 	return DAT_SUCCESS;
 }
 
+/* All members find the same size. */
+static void group_choose_eager(struct coll_group *g)
+{
+	g->eager = COLL_EAGER_MOST;
+	for (uint32_t i = 0; i < g->size; i++)
+		if (g->idents[i].eager < g->eager)
+			g->eager = g->idents[i].eager;
+	while (g->eager > COLL_EAGER_LEAST && g->size * COLL_SLOTS * dofi_coll_slot(g) > SLOTS_MOST)
+		g->eager = g->eager / 2 < COLL_EAGER_LEAST ? COLL_EAGER_LEAST : g->eager / 2;
+}
+
 static bool group_register_slots(struct coll_group *g)
 {
-	size_t len = (size_t)g->size * (COLL_RX + COLL_TX) * COLL_SLOT;
+	size_t len = (size_t)g->size * COLL_SLOTS * dofi_coll_slot(g);
 	struct dofi_lmr_request req = { .mem_type = DAT_MEM_TYPE_VIRTUAL,
 					.length = len,
 					.pz = g->pz,
@@ -102,6 +115,8 @@ static DAT_RETURN group_make(struct dofi_coll *coll, const struct coll_group_arg
 		else if (dofi_coll_find_group(g->member, g->id))
 			ret = DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	}
+	if (!ret)
+		group_choose_eager(g);
 	if (!ret && !group_register_slots(g))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	if (ret) {

@@ -51,7 +51,7 @@
 #define COLL_CREDITS 8u
 #define COLL_RX (COLL_CREDITS + 2)
 #define COLL_TX (COLL_CREDITS + 2)
-#define COLL_SLOT (COLL_EAGER + 64)
+#define COLL_SLOTS (COLL_RX + COLL_TX) /* of a peer */
 #define COLL_CTS_MAX 16u
 
 struct coll_group;
@@ -160,6 +160,7 @@ struct coll_group {
 	enum coll_group_state state;
 	const char *cause; /* why it failed; NULL: it has not */
 	uint32_t id, size, self;
+	uint32_t eager;            /* size: longer messages wait for the memory of the receiver */
 	struct coll_ident *idents; /* of all members */
 	struct coll_peer *peers;   /* one per rank; that of `self` is unused */
 	uint32_t up;
@@ -303,6 +304,12 @@ DAT_RETURN dofi_coll_free_group(struct dofi_coll_handle *handle);
 
 /* coll_open.c: the IA's collectives, made at the first use; NULL: no memory. */
 struct dofi_coll *dofi_coll_of(struct dofi_ia *ia);
+
+/* Bytes of a slot. */
+static inline size_t dofi_coll_slot(const struct coll_group *g)
+{
+	return (size_t)g->eager + 64;
+}
 
 static inline void dofi_coll_step_done(struct coll_step *step)
 {

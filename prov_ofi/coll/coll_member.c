@@ -19,6 +19,7 @@ static struct coll_member *member_make(struct dofi_coll *coll)
 	dofi_list_init(&m->waiting);
 	m->ident.fabric = coll->ia->fab.desc->wire_id;
 	m->ident.addr = coll->ia->fab.addr;
+	m->ident.eager = coll->ia->fab.desc->answers_late ? COLL_EAGER_MOST : COLL_EAGER_LEAST;
 	if (getrandom(m->ident.token, COLL_TOKEN, 0) == COLL_TOKEN)
 		return m;
 	free(m);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connection of a pair of members: slots, credits, and the messages of both directions.
  *
- * A message of up to COLL_EAGER bytes is copied into a slot, sent, received into a slot that the
- * peer has posted in advance, and copied out when the operation that it belongs to gets there. For
- * a longer one the receiver names its memory (CTS), the sender writes it there and sends DONE.
+ * A message of up to the eager size of the group is copied into a slot, sent, received into a slot
+ * that the peer has posted in advance, and copied out when the operation that it belongs to gets
+ * there. For a longer one the receiver names its memory (CTS), the sender writes it there and sends
+ * DONE.
  *
  * Cookies of the posted operations: their kind in the low bits, above them the slot or the address
  * of the step. Events of EPs that no longer exist are discarded (dofi_coll_forget).
@@ -27,7 +28,7 @@ enum {
 /* The slots of a peer: COLL_RX to receive into, then COLL_TX to send from. */
 static char *peer_slot(const struct coll_peer *p, uint32_t slot)
 {
-	return p->group->slots + ((size_t)p->rank * (COLL_RX + COLL_TX) + slot) * COLL_SLOT;
+	return p->group->slots + ((size_t)p->rank * COLL_SLOTS + slot) * dofi_coll_slot(p->group);
 }
 
 static DAT_DTO_COOKIE peer_cookie(uint64_t value, unsigned int tag)
@@ -44,7 +45,8 @@ static DAT_LMR_TRIPLET peer_segment(const struct dofi_lmr *lmr, const void *mem,
 
 void dofi_coll_peer_post_recv(struct coll_peer *p, uint32_t slot)
 {
-	DAT_LMR_TRIPLET t = peer_segment(p->group->slots_lmr, peer_slot(p, slot), COLL_SLOT);
+	DAT_LMR_TRIPLET t =
+		peer_segment(p->group->slots_lmr, peer_slot(p, slot), dofi_coll_slot(p->group));
 
 	if (dofi_ep_post_recv(p->ep, 1, &t, peer_cookie((uint64_t)slot << 2, TAG_RX),
 			      DAT_COMPLETION_DEFAULT_FLAG))
@@ -180,7 +182,7 @@ static bool peer_send_first(struct coll_peer *p)
 		peer_send_clock(p, step);
 		return true;
 	}
-	if (step->len > COLL_EAGER) {
+	if (step->len > p->group->eager) {
 		if (!p->cts_count)
 			return false;
 		peer_pop(&p->sends);
@@ -224,7 +226,7 @@ static bool peer_receive_first(struct coll_peer *p)
 
 	if (!step || p->group->cause)
 		return false;
-	if (step->len > COLL_EAGER && !step->offered) {
+	if (step->len > p->group->eager && !step->offered) {
 		if (!peer_may_send(p))
 			return false;
 		peer_offer(p, step);
@@ -234,7 +236,7 @@ static bool peer_receive_first(struct coll_peer *p)
 	slot = p->arrived[p->arrived_head];
 	packet = &p->packet[slot];
 	if (!peer_matches(packet, step) ||
-	    packet->kind != (step->len > COLL_EAGER ? COLL_PKT_DONE : COLL_PKT_EAGER)) {
+	    packet->kind != (step->len > p->group->eager ? COLL_PKT_DONE : COLL_PKT_EAGER)) {
 		dofi_coll_fail(p->group, "a member executes another operation");
 		return false;
 	}

@@ -76,14 +76,14 @@ char *dofi_coll_tmp(struct coll_op *op, size_t len)
 		op->tmp_capacity = op->tmp ? len : 0;
 		op->no_memory |= !op->tmp;
 	}
-	if (len > COLL_EAGER && op->tmp)
+	if (op->tmp)
 		dofi_coll_region(op, op->tmp, len, true);
 	return op->tmp;
 }
 
 void dofi_coll_region(struct coll_op *op, const void *base, size_t len, bool writable)
 {
-	if (!base || len <= COLL_EAGER || op->regions == COLL_REGIONS)
+	if (!base || len <= op->group->eager || op->regions == COLL_REGIONS)
 		return;
 	op->region[op->regions++] =
 		(struct coll_region){ .base = base, .len = len, .writable = writable };

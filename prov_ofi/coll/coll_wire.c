@@ -20,6 +20,7 @@ void dofi_coll_put_blob(uint8_t blob[COLL_BLOB], const struct coll_ident *id)
 	p = dofi_put_be(p, v6 ? 6 : 4, 2);
 	p = dofi_put_be(p, id->qual, 8);
 	memcpy(p, id->token, COLL_TOKEN);
+	dofi_put_be(blob + COLL_BLOB - 4, id->eager, 4);
 	p += COLL_TOKEN;
 	if (v6) {
 		memcpy(p, &id->addr.in6.sin6_addr, 16);
@@ -40,6 +41,9 @@ bool dofi_coll_get_blob(const uint8_t blob[COLL_BLOB], struct coll_ident *id)
 	id->fabric = blob[5];
 	id->qual = dofi_get_be(blob + 8, 8);
 	memcpy(id->token, blob + 16, COLL_TOKEN);
+	id->eager = (uint32_t)dofi_get_be(blob + COLL_BLOB - 4, 4);
+	if (id->eager < COLL_EAGER_LEAST || id->eager > COLL_EAGER_MOST)
+		return false;
 	if (family == 6) {
 		id->addr.in6.sin6_family = AF_INET6;
 		memcpy(&id->addr.in6.sin6_addr, blob + 32, 16);
@@ -114,5 +118,5 @@ bool dofi_coll_get_packet(const uint8_t *data, size_t len, struct coll_packet *p
 	p->addr = wire_get_64(data + 16);
 	p->key = (uint32_t)(wire_get_64(data + 24) >> 32);
 	data_len = p->kind == COLL_PKT_EAGER ? p->length : 0;
-	return data_len <= COLL_EAGER && len == COLL_HDR + data_len;
+	return len - COLL_HDR == data_len;
 }

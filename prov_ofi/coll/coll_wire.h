@@ -5,7 +5,7 @@
  * receiver against the operation that it belongs to, before it is used.
  *
  * Packets of a connection:
- *   EAGER   data of a message of up to COLL_EAGER bytes
+ *   EAGER   data of a message of up to the eager size of the group
  *   CTS     the receiver of a longer message names the memory that it is to be written to
  *   DONE    the data of such a message has been written
  *   CREDIT  only returns credits; needs none itself
@@ -20,11 +20,12 @@
 #include "base/addr.h"
 #include "base/dat_version.h"
 
-#define COLL_VERSION 1
+#define COLL_VERSION 2
 #define COLL_TOKEN 16
 
-/* Longest message that is copied through the slots of a connection. */
-#define COLL_EAGER 8192u
+/* Bounds of the eager size of a group: that of the longest message that is copied through slots. */
+#define COLL_EAGER_LEAST 8192u
+#define COLL_EAGER_MOST 65536u
 
 /* A member as it is given to other processes. */
 #define COLL_BLOB 64
@@ -32,6 +33,7 @@
 struct coll_ident {
 	uint8_t fabric; /* wire_id of its adapter's fabric */
 	union dofi_addr addr;
+	uint32_t eager;            /* size that its adapter prefers */
 	uint64_t qual;             /* of its service point */
 	uint8_t token[COLL_TOKEN]; /* random: names the member, and proves that a peer knows it */
 };

@@ -78,6 +78,7 @@ struct dofi_fabric_desc {
 	bool hidden;               /* for tests: not listed in messages */
 	bool delegates_atomics;    /* for tests: as a device without atomic operations */
 	bool without_libfabric;    /* uses none of its endpoints: it is not loaded */
+	bool answers_late;         /* an answer of the peer takes longer than a copy of 64 KiB */
 	bool host_only;            /* reaches this host only, through no interface */
 	/* endpoints of this library (msgep/msgep.h); NULL: libfabric's */
 	const struct msgep_transport *transport;

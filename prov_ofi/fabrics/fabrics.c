@@ -38,13 +38,14 @@
 /* The last one has no name. */
 static const struct dofi_fabric_desc fabrics[] = {
 	/* Wire id 1 was another protocol over tcp: it is not used again. */
-	{ EMULATED("tcp", "tcp", 10, msgep_transport_pair), AT_INTERFACE },
+	{ EMULATED("tcp", "tcp", 10, msgep_transport_pair), AT_INTERFACE, .answers_late = true },
 	{ .name = "verbs", .prov_name = "verbs", .wire_id = 2, .ops = &dofi_verbs_ops,
 	  .find_info = dofi_verbs_find, .seals_cm = true, .max_iov = 16, .cm_data = 55,
 	  .cm_parts = true, .cm_header = DOFI_CM_BRIEF, .rx_depth = 4096, .tx_depth = 1024 },
 	{ EMULATED("shm", "shm", DOFI_CM_SHM, msgep_transport_shm), AT_INTERFACE,
 	  .qual_in_name = true, .without_libfabric = true, .host_only = true },
-	{ EMULATED("rxm", "tcp;ofi_rxm", 4, msgep_transport_rdm), AT_INTERFACE },
+	{ EMULATED("rxm", "tcp;ofi_rxm", 4, msgep_transport_rdm), AT_INTERFACE,
+	  .answers_late = true },
 	{ EMULATED("efa", "efa", 5, msgep_transport_rdm), AT_INTERFACE },
 	{ EMULATED("psm3", "psm3", 6, msgep_transport_rdm), AT_INTERFACE },
 	{ EMULATED("cxi", "cxi", 7, msgep_transport_rdm), AT_INTERFACE },

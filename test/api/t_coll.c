@@ -387,12 +387,12 @@ TEST(coll, a_member_that_has_left_orderly_disturbs_no_operation)
 
 TEST(coll, members_that_disagree_get_an_error)
 {
-	char buf[2][20000];
+	static char buf[2][90000];
 	struct crew c;
 
 	memset(buf, 0, sizeof(buf));
 	for (size_t k = 0; k < 2; k++) {
-		static const DAT_COUNT size[2][2] = { { 100, 99 }, { 9000, 20000 } };
+		static const DAT_COUNT size[2][2] = { { 100, 99 }, { 70000, 90000 } };
 
 		crew_up(&c, 2, 2);
 		OK(dat_ib_collective_broadcast(c.mate[0].group, buf[0], size[k][0], 0, ctx(1),
@@ -401,7 +401,7 @@ TEST(coll, members_that_disagree_get_an_error)
 					       DAT_COMPLETION_DEFAULT_FLAG));
 		/* The root of a short message is done before the other one looks at it. */
 		OK(BARRIER(&c, 0, 3));
-		if (size[k][0] > 8192)
+		if (size[k][0] > 65536)
 			EV_COLL_FAILED(c.mate[0].evd, BROADCAST_STATUS, 1);
 		EV_COLL_FAILED(c.mate[0].evd, BARRIER_STATUS, 3);
 		EV_COLL_FAILED(c.mate[1].evd, BROADCAST_STATUS, 2);
@@ -420,13 +420,13 @@ TEST(coll, members_that_disagree_get_an_error)
 TEST(coll, memory_that_is_not_there_fails_the_operation)
 {
 	char *gone = (char *)(uintptr_t)16;
-	static char buf[20000];
+	static char buf[70000];
 	struct crew c;
 
 	crew_up(&c, 2, 2);
-	OK(dat_ib_collective_broadcast(c.mate[0].group, buf, 20000, 0, ctx(1),
+	OK(dat_ib_collective_broadcast(c.mate[0].group, buf, 70000, 0, ctx(1),
 				       DAT_COMPLETION_DEFAULT_FLAG));
-	OK(dat_ib_collective_broadcast(c.mate[1].group, gone, 20000, 0, ctx(2),
+	OK(dat_ib_collective_broadcast(c.mate[1].group, gone, 70000, 0, ctx(2),
 				       DAT_COMPLETION_DEFAULT_FLAG));
 	EV_COLL_FAILED(c.mate[0].evd, BROADCAST_STATUS, 1);
 	EV_COLL_FAILED(c.mate[1].evd, BROADCAST_STATUS, 2);
