@@ -48,7 +48,7 @@ static int srq_open_context(struct dofi_srq *srq)
 	struct dofi_fab *fab = &srq->obj.ia->fab;
 	struct fi_rx_attr attr = *fab->info->rx_attr;
 
-	/* The maximum size, because it cannot be resized. */
+	/* Contexts of libfabric cannot be resized. */
 	srq->depth = fab->srq_depth;
 	if (srq->depth < (uint32_t)srq->max_dtos)
 		srq->depth = (uint32_t)srq->max_dtos;
@@ -288,10 +288,12 @@ DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT n)
 {
 	struct dofi_srq *srq = dofi_srq_live(handle);
+	const struct dofi_fabric_ops *ops;
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!srq)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	ops = srq->obj.ia->fab.desc->ops;
 	if (n <= 0 || n > DOFI_MAX_SRQ_DTOS)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	dofi_lock(&srq->lock);
@@ -299,7 +301,8 @@ DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT n)
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 	else if ((uint32_t)n < srq->posted - srq->dequeued || n < srq->low_mark)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_OPERATIONAL);
-	else if ((uint32_t)n > srq->depth || srq_add_descriptors(srq, (uint32_t)n))
+	else if ((uint32_t)n > srq->depth || srq_add_descriptors(srq, (uint32_t)n) ||
+		 (ops->resize_srq && ops->resize_srq(srq, (uint32_t)n)))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	else
 		srq->max_dtos = n;

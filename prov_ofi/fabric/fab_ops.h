@@ -30,9 +30,12 @@ struct dofi_fabric_ops {
 	int (*cm_fd)(int eq_fd);
 	/* Opens evd->cq. attr->size: what the EVD's length suggests. */
 	int (*open_cq)(struct dofi_evd *evd, struct fi_cq_attr *attr);
-	/* Opens srq->srx, of srq->depth entries, and what receives are posted to. 0 or a
-	 * negative error. */
+	/* Opens srq->srx, of at least srq->max_dtos entries, and what receives are posted to. 0 or
+	 * a negative error. */
 	int (*open_srq)(struct dofi_srq *srq, struct fi_rx_attr *attr);
+	/* Makes room for n entries; NULL: there is room for srq->depth. Caller holds srq->lock. 0
+	 * or a negative error. */
+	int (*resize_srq)(struct dofi_srq *srq, uint32_t n);
 	void (*close_srq)(struct dofi_srq *srq);
 
 	/* Memory regions (object/mr.h). */

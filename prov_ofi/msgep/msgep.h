@@ -525,6 +525,8 @@ int msgep_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep
 		  void *context);
 int msgep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,
 		   void *context);
+/* srx.c: makes room for n buffers, queued or taken. 0 or -ENOMEM. */
+int msgep_srx_reserve(struct fid_ep *srx, uint32_t n);
 extern struct fi_ops_mr msgep_mr_ops;
 
 /* cq_ring.c */

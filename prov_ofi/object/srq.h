@@ -23,7 +23,7 @@ struct dofi_srq {
 	struct dofi_pz *pz;
 	struct fid_ep *srx;
 	struct fid_ep *post_to; /* srx, or what stands for it (fabrics/verbs/srq_stand_in.h) */
-	uint32_t depth;         /* of srx */
+	uint32_t depth;         /* the most that srx can hold */
 	struct dofi_msg_prefixes
 		prefixes; /* one per descriptor up to `depth`, where messages have them */
 	DAT_COUNT max_dtos, max_iov;

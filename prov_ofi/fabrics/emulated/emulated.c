@@ -49,10 +49,17 @@ static int emulated_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr)
 
 static int emulated_open_srq(struct dofi_srq *srq, struct fi_rx_attr *attr)
 {
-	int ret = fi_srx_context(srq->obj.ia->fab.domain, attr, &srq->srx, srq);
+	int ret;
 
+	attr->size = (size_t)srq->max_dtos;
+	ret = fi_srx_context(srq->obj.ia->fab.domain, attr, &srq->srx, srq);
 	srq->post_to = srq->srx;
 	return ret;
+}
+
+static int emulated_resize_srq(struct dofi_srq *srq, uint32_t n)
+{
+	return msgep_srx_reserve(srq->srx, n);
 }
 
 static void emulated_close_srq(struct dofi_srq *srq)
@@ -174,6 +181,7 @@ const struct dofi_fabric_ops dofi_emulated_ops = {
 	.open_fabric = emulated_open_fabric,
 	.open_cq = emulated_open_cq,
 	.open_srq = emulated_open_srq,
+	.resize_srq = emulated_resize_srq,
 	.close_srq = emulated_close_srq,
 	.register_mr = emulated_register_mr,
 	.close_mr = emulated_close_mr,

@@ -12,14 +12,26 @@
 #include "base/grow.h"
 #include "msgep/object/proto.h"
 
-/* Initial capacity of a queue; it grows with the number of posted buffers. */
+/* Least capacity of a queue. */
 #define FIRST_CAPACITY 64
+#define MOST_CAPACITY (1u << 20)
 
-static bool srx_make_slot(struct msgep_srx *srx)
+static bool srx_has_slot(const struct msgep_srx *srx)
 {
-	return srx->tail - srx->head < srx->capacity ||
-	       DOFI_RING_GROW(srx->ring, srx->capacity, srx->head, srx->tail, FIRST_CAPACITY,
-			      UINT32_MAX);
+	return srx->tail - srx->head < srx->capacity;
+}
+
+int msgep_srx_reserve(struct fid_ep *fid, uint32_t n)
+{
+	struct msgep_srx *srx = dofi_container(fid, struct msgep_srx, fid);
+	bool ok = true;
+
+	dofi_lock(&srx->lock);
+	while (ok && srx->capacity < n)
+		ok = DOFI_RING_GROW(srx->ring, srx->capacity, srx->head, srx->tail, FIRST_CAPACITY,
+				    MOST_CAPACITY);
+	dofi_unlock(&srx->lock);
+	return ok ? 0 : -ENOMEM;
 }
 
 bool msgep_srx_claim(struct msgep_srx *srx, struct msgep_ep *ep)
@@ -69,7 +81,7 @@ void msgep_srx_detach(struct msgep_srx *srx, struct msgep_ep *ep)
 	/* As if it had never been taken. */
 	if (ep->has_claimed_rx && !dofi_list_empty(&srx->waiting))
 		srx_give_waiting(srx, &ep->cur);
-	else if (ep->has_claimed_rx && srx_make_slot(srx))
+	else if (ep->has_claimed_rx && srx_has_slot(srx))
 		srx->ring[--srx->head & (srx->capacity - 1)] = ep->cur;
 	ep->has_claimed_rx = false;
 	dofi_unlock(&srx->lock);
@@ -88,7 +100,7 @@ static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	dofi_lock(&srx->lock);
 	if (!dofi_list_empty(&srx->waiting))
 		srx_give_waiting(srx, &recv);
-	else if (srx_make_slot(srx))
+	else if (srx_has_slot(srx))
 		srx->ring[srx->tail++ & (srx->capacity - 1)] = recv;
 	else
 		ret = -FI_EAGAIN;
@@ -124,19 +136,16 @@ int msgep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fi
 
 	if (!srx)
 		return -FI_ENOMEM;
-	srx->capacity = FIRST_CAPACITY;
-	while (srx->capacity < attr->size && srx->capacity < 1u << 20)
-		srx->capacity *= 2;
-	srx->ring = malloc(srx->capacity * sizeof(*srx->ring));
-	if (!srx->ring) {
-		free(srx);
-		return -FI_ENOMEM;
-	}
 	msgep_fid_init(&srx->fid.fid, FI_CLASS_SRX_CTX, context, &srx_fid_ops);
 	srx->fid.msg = &srx_msg_ops;
 	srx->domain = dofi_container(domain, struct msgep_domain, fid);
 	dofi_lock_init(&srx->lock);
 	dofi_list_init(&srx->waiting);
+	if (msgep_srx_reserve(&srx->fid, attr->size ? (uint32_t)attr->size : 1)) {
+		free(srx->ring);
+		free(srx);
+		return -FI_ENOMEM;
+	}
 	*out = &srx->fid;
 	return 0;
 }
