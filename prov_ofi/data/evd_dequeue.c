@@ -218,15 +218,18 @@ ALWAYS_INLINE bool evd_has_cq_only(const struct dofi_evd *evd)
 /* Takes an event without reading the CQ, which need not exist. */
 static __attribute__((noinline)) DAT_RETURN evd_take_event(struct dofi_evd *evd, DAT_EVENT *event)
 {
+	bool groups;
+
 	DOFI_ASSERT_LOCKED(&evd->lock);
 	if (evd->dying)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	DOFI_COUNT(evd->counts->takes, 1);
-	if (evd->cq && !--evd->calls_left)
+	groups = atomic_load_explicit(&evd->groups, memory_order_relaxed);
+	if ((evd->cq || groups) && !--evd->calls_left)
 		evd_look_at_clock(evd);
 	if (evd->waiter || evd->dead)
 		return DOFI_ERR(DAT_INVALID_STATE, evd->waiter ? DAT_INVALID_STATE_EVD_WAITER : 0);
-	if (!dofi_evd_count(evd) && atomic_load_explicit(&evd->groups, memory_order_relaxed))
+	if (groups && !dofi_evd_count(evd))
 		evd_poll_groups(evd);
 	return evd_pop_ring(evd, event, evd->notified);
 }
