@@ -227,6 +227,11 @@ TEST(srq, resize_grows_and_shrinks)
 	for (i = 6; i < 60; i++)
 		OK(hub_post(&h, i, 100, 1));
 	SRQ_COUNTS(h.srq, 60, 60);
+	/* More than the least that the context of the fabric has room for. */
+	OK(dat_srq_resize(h.srq, 200));
+	for (i = 60; i < 200; i++)
+		OK(hub_post(&h, 0, 100, 1));
+	SRQ_COUNTS(h.srq, 200, 200);
 	hub_close(&h);
 }
 
