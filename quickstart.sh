@@ -22,7 +22,8 @@ usage()
 	             UBSan, one with TSan, builds by clang and by compilers for 32 bits and for
 	             aarch64, the stock programs, a selection over RDMA devices in a virtual
 	             machine, where possible; ends with "N passed, N failed, N skipped"
-	             (CHECK_FULL=1: no selections, and the nightly tests, too;
+	             (a build that gets its turn after 55 minutes runs make check only;
+	             CHECK_FULL=1: no selections, and the nightly tests, too;
 	             CHECK_BUILDS="normal asan tsan clang cross verbs": some of these only)
 	  clean      remove ./build and the other folders that check makes
 	  help       print this
@@ -145,6 +146,15 @@ install_packages()
 
 # ---------------------------------------------------------------- building
 
+# configure_tree ARGUMENTS: configure would look for bash, with which libtool takes longer to start a
+# compiler than most sources take to compile.
+configure_tree()
+{
+	local shell=/bin/dash
+	[ -x "$shell" ] || shell=/bin/sh
+	CONFIG_SHELL=$shell "$shell" ../configure "$@"
+}
+
 # build_tree NAME TEXT [CONFIGURE ARGUMENTS]: configures (unless done) and makes ./NAME
 build_tree()
 {
@@ -161,7 +171,7 @@ build_tree()
 	# Objects of another configuration would hide the warnings of this one.
 	if [ ! -f "$HERE/$name/Makefile" ] ||
 		[ "$*" != "$(cat "$HERE/$name/.configured" 2>/dev/null)" ]; then
-		(cd "$HERE/$name" && logged "$log" ../configure "$@") || exit 1
+		(cd "$HERE/$name" && logged "$log" configure_tree "$@") || exit 1
 		logged "$log" make -C "$HERE/$name" clean
 		mkdir -p "$LOG_DIR"
 		echo "$*" >"$HERE/$name/.configured"
@@ -346,7 +356,8 @@ show_failures()
 {
 	# of a case, and of a piece of test/fabrics/check
 	local failed='^not ok |^[a-z0-9_A-Z]+ +FAIL |^[a-z+]+ +[^ ]+ +FAILED '
-	grep -aE -A1 "$failed|AddressSanitizer|ThreadSanitizer" "$1" |
+	local reports='(ERROR|WARNING|SUMMARY): [A-Za-z]+Sanitizer|: runtime error: '
+	grep -aE -A1 "$failed|$reports" "$1" |
 		head -n "$2" | sed 's/^/    | /'
 }
 
@@ -391,12 +402,28 @@ told_nothing()
 	grep -aE 'fatal:|\*\*\*' "$1" | head -n 12 | sed 's/^/    | /'
 }
 
+# A machine that is so late would not end within the 90 minutes that CI has.
+LATE=$((55 * 60))
+
+# choose_tier: sets tier to the target of make
+choose_tier()
+{
+	tier=check-all
+	if [ -n "${CHECK_FULL:-}" ]; then
+		tier=check-nightly
+	elif [ $((SECONDS - STARTED)) -ge $LATE ]; then
+		tier=check
+		SKIPPED=$((SKIPPED + 1))
+		echo "    skipped: the long tests of make check-all, after $((LATE / 60)) minutes"
+	fi
+}
+
 # check_tree NAME TEXT: make check in ./NAME
 check_tree()
 {
-	local log=$LOG_DIR/$1.check.log jobs=$((2 * JOBS)) tier=check-all status test
-	[ -z "${CHECK_FULL:-}" ] || tier=check-nightly
+	local log=$LOG_DIR/$1.check.log jobs=$((2 * JOBS)) tier status test
 	step "tests: $2"
+	choose_tier
 	find "$HERE/$1" -name '*.trs' -delete
 	# Tests spend most of their time asleep: two for each processor; with a sanitizer they do not.
 	[ "$1" = build ] || jobs=$((JOBS + 1))

@@ -182,6 +182,28 @@ silent_about '^tests build$'
 says '^11 passed, 0 failed, 0 skipped$'
 judge 'only the selected builds are made' 0
 
+# tier SECONDS FULL: what make runs in a tree whose turn comes after that time
+tier()
+{
+	CHECK_FULL=$2 bash -c '
+		. "$1"
+		STARTED=$((SECONDS - $2))
+		choose_tier
+		echo "$tier, $SKIPPED skipped"' test "$src/quickstart.sh" "$1" >"$dir/out" 2>&1
+	status=$?
+}
+
+tier 3200 ''
+says '^check-all, 0 skipped$'
+judge 'all tests run where there is time for them' 0
+tier 3300 ''
+says '^    skipped: the long tests'
+says '^check, 1 skipped$'
+judge 'a machine that is late leaves out the long tests, and says so' 0
+tier 9000 1
+says '^check-nightly, 0 skipped$'
+judge 'CHECK_FULL=1 leaves nothing out' 0
+
 # An argument that names no libfabric, and one that does, without a build.
 "$src/quickstart.sh" help --libfabric "$dir" >"$dir/out" 2>&1
 status=$?
