@@ -376,6 +376,7 @@ TEST(segments, modify_adds_room_below_posted_receives)
 	DAT_LMR_TRIPLET t[MOST], few[4];
 	DAT_EP_PARAM param;
 	DAT_EP_ATTR attr;
+	struct buf second;
 	struct lists l;
 
 	memset(&l, 0, sizeof(l));
@@ -384,7 +385,11 @@ TEST(segments, modify_adds_room_below_posted_receives)
 	lists_make(&l);
 	list_for(few, &l.to, 4, 100);
 	OK(dat_ep_post_recv(l.p.b.ep, 4, few, ck(1), none));
-	list_for(t, &l.to, l.most, 500);
+	/* Over shared memory of one process, ThreadSanitizer does not see that the second message
+	 * leaves after the first one has been compared. */
+	second = l.to;
+	second.mem += reach;
+	list_for(t, &second, l.most, 500);
 	if (l.most > 4)
 		BAD_ARG(dat_ep_post_recv(l.p.b.ep, l.most, t, ck(2), none), 2);
 	memset(&param, 0, sizeof(param));
