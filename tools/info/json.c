@@ -2,8 +2,10 @@
 /* Writes JSON; bytes of texts that are not UTF-8 are replaced. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "json.h"
+#include "utf8.h"
 
 #define MAX_DEPTH 16
 
@@ -13,32 +15,14 @@ static struct {
 } level[MAX_DEPTH];
 static int depth;
 
-/* Length of the UTF-8 sequence at `p`; 0 if it is invalid (RFC 3629). */
-static int utf8_length(const unsigned char *p)
-{
-	int len = *p < 0x80                 ? 1
-		  : *p >= 0xc2 && *p < 0xe0 ? 2
-		  : *p >= 0xe0 && *p < 0xf0 ? 3
-		  : *p >= 0xf0 && *p < 0xf5 ? 4
-					    : 0;
-	int i;
-
-	for (i = 1; i < len; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
-	    (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return len;
-}
-
 static void json_put_string(const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
+	const unsigned char *end = p + strlen(text);
 
 	putchar('"');
 	while (*p) {
-		int len = utf8_length(p);
+		size_t len = utf8_length(p, (size_t)(end - p));
 
 		if (!len) {
 			fputs("\\ufffd", stdout);
@@ -48,7 +32,7 @@ static void json_put_string(const char *text)
 		} else if (*p < 0x20 || *p == 0x7f) {
 			printf("\\u%04x", *p);
 		} else {
-			fwrite(p, 1, (size_t)len, stdout);
+			fwrite(p, 1, len, stdout);
 		}
 		p += len;
 	}

@@ -64,7 +64,7 @@ tools_info_dat_info_SOURCES = \
 	tools/info/show.c \
 	tools/info/steps.c tools/info/steps.h \
 	tools/info/facts.c tools/info/facts.h \
-	tools/info/text.c tools/info/text.h \
+	tools/info/text.c tools/info/text.h tools/utf8.h \
 	$(top_sources)
 tools_info_dat_info_CPPFLAGS = -I$(top_builddir) -I$(top_srcdir)/tools -I$(top_srcdir)/prov_ofi $(AM_CPPFLAGS) \
 	$(LIBFABRIC_CFLAGS)

@@ -18,8 +18,8 @@ tools_run_dat_run_SOURCES = \
 	tools/run/report.c \
 	tools/run/run.h \
 	tools/run/text.c \
-	tools/run/text.h \
+	tools/run/text.h tools/utf8.h \
 	tools/run/trial.c \
 	tools/run/usage.c
-tools_run_dat_run_CPPFLAGS = -D_GNU_SOURCE -I$(top_builddir) $(AM_CPPFLAGS) \
+tools_run_dat_run_CPPFLAGS = -D_GNU_SOURCE -I$(top_builddir) -I$(top_srcdir)/tools $(AM_CPPFLAGS) \
 	-DRUN_BINDIR='"$(bindir)"' -DRUN_LIBDIR='"$(libdir)"'

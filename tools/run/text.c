@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "text.h"
+#include "utf8.h"
 
 #define MAX_TEXT ((off_t)32 << 20)
 
@@ -71,30 +72,6 @@ int text_lines(char *text, int (*line)(char *line, void *arg), void *arg)
 		text = was ? end + 1 : end;
 	}
 	return 0;
-}
-
-/* The length of the UTF-8 sequence at `at`, 0 if it is invalid. */
-static size_t utf8_length(const unsigned char *at, size_t left)
-{
-	unsigned long value;
-	size_t n, i;
-
-	if (*at < 0x80)
-		return 1;
-	n = *at >= 0xF0 ? 4 : *at >= 0xE0 ? 3 : *at >= 0xC2 ? 2 : 0;
-	if (!n || n > left || *at > 0xF4)
-		return 0;
-	value = *at & (0x7Fu >> n);
-	for (i = 1; i < n; i++) {
-		if ((at[i] & 0xC0) != 0x80)
-			return 0;
-		value = value << 6 | (at[i] & 0x3Fu);
-	}
-	if ((n == 3 && value < 0x800) || (n == 4 && value < 0x10000) || value > 0x10FFFF ||
-	    (value >= 0xD800 && value < 0xE000) || (value >= 0x80 && value < 0xA0) ||
-	    (value & 0xFFFE) == 0xFFFE)
-		return 0;
-	return n;
 }
 
 /* Writes a text; `special` returns the escape sequence of a character, or NULL. */
