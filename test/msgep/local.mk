@@ -20,4 +20,12 @@ TESTS += test/msgep/queue
 test_msgep_queue_SOURCES = test/msgep/t_cq_touch.c
 test_msgep_queue_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
 test_msgep_queue_LDADD = prov_ofi/libdaplofi-common.la libdattest.la -ldl -lpthread
+
+# Long data over connected endpoints, below which libfabric's objects are stubs.
+check_PROGRAMS += test/msgep/long
+TESTS += test/msgep/long
+
+test_msgep_long_SOURCES = test/msgep/t_pair_long.c
+test_msgep_long_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
+test_msgep_long_LDADD = prov_ofi/libdaplofi-common.la libdattest.la -ldl -lpthread
 endif

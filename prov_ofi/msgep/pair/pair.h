@@ -131,6 +131,9 @@ _Static_assert(PAIR_PACKETS < 256 && PAIR_WINDOW / PAIR_UNIT < 65536, "they fit 
  * carried by one of them (pair_carry.c), and a poll sends at most PAIR_KEPT transfers. */
 #define PAIR_CARRIERS 6
 #define PAIR_KEPT 4
+/* Data of reads waits while libfabric has as many bytes of the connection to send: a socket to the
+ * same host takes several MiB in one call, which lasts a millisecond. */
+#define PAIR_READ_PART (256u << 10)
 /* Maximum of bytes of packets that follow the data of a transfer. */
 #define PAIR_CARRY 960
 
@@ -260,6 +263,7 @@ struct pair_bulk {
 	struct pair_carry carry;
 	struct pair_transfer *kept[PAIR_TRANSFERS];
 	uint32_t kept_head, kept_tail;
+	uint64_t in_flight; /* bytes of the transfers that libfabric is sending */
 };
 
 /* Long data. */
@@ -270,9 +274,9 @@ struct pair_transfer {
 	struct pair_conn *conn;
 	struct msgep_mr *mr; /* held, or NULL */
 	uint64_t id;
-	uint64_t len; /* of a receive */
-	bool going;   /* GO has arrived, */
-	bool room;    /* and announcements may follow */
+	uint64_t len;
+	bool going; /* GO has arrived, */
+	bool room;  /* and announcements may follow */
 	size_t n;
 	struct iovec iov[MSGEP_IOV_INLINE];
 	_Alignas(8) uint8_t carried[PAIR_CARRY]; /* packets behind the data */
@@ -415,6 +419,9 @@ struct pair_net {
 	 * transfers. net->lock */
 	bool received, paused;
 	uint64_t received_at;
+	/* net->lock: data of reads is left to the next poll; something for which a program may wait
+	 * has arrived */
+	bool has_kept_read, has_news;
 	_Atomic bool has_touched, has_kept;
 	_Atomic enum pair_need dirty_need; /* no pair in `dirty` has a higher one; leaf to write */
 	/* The progress thread may sleep, and nothing has been left to the next poll since. The same

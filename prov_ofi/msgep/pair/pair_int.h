@@ -220,8 +220,9 @@ static inline uint32_t pair_packet_size(const struct msgep_frame *f)
 	return PAIR_HDR + pair_padded(f->len);
 }
 
-/* Checks packets, and converts their numbers. False: one is invalid. */
-bool pair_check_all(uint8_t *at, const uint8_t *end);
+/* Checks packets, and converts their numbers. False: one is invalid. *news is set if a program may
+ * wait for one of them. */
+bool pair_check_all(uint8_t *at, const uint8_t *end, bool *news);
 /* Processes or keeps the packets of this connection that follow `at`; returns the first byte after
  * them. Carried ones have no counts. Caller holds net->lock. */
 const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, const uint8_t *end,

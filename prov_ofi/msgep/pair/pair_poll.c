@@ -135,7 +135,7 @@ static void pair_received(struct pair_net *net, struct pair_buf *buf,
 	if (!pair)
 		dofi_log(DOFI_LOG_WARN, "dropped a message of %u bytes that names no adapter",
 			 buf->len);
-	else if (!pair_check_all(packets, end))
+	else if (!pair_check_all(packets, end, &net->has_news))
 		pair_break(pair, FI_EIO);
 	else
 		pair_recv_message(net, pair, packets, end, direct);
@@ -273,14 +273,15 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 {
 	struct poll p = { net, direct };
 	uint64_t now = dofi_now();
-	bool fresh = net->received && direct && now - net->received_at < PAIR_FRESH_NS;
+	bool fresh = net->received && direct && !net->has_kept_read &&
+		     now - net->received_at < PAIR_FRESH_NS;
 	unsigned int got = 0;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
 	/* A program usually empties its queue before it posts again: what it posts is announced
 	 * with the transfers that the next poll sends. */
-	net->paused = net->received && !net->paused;
-	net->received = false;
+	net->paused = net->received && !net->paused && !net->has_kept_read;
+	net->received = net->has_kept_read = net->has_news = false;
 	if (atomic_load_explicit(&net->has_kept, memory_order_relaxed) && !net->paused)
 		pair_bulk_send_kept(net, PAIR_KEPT);
 	pair_flush_dirty(net, PAIR_URGENT);
@@ -332,5 +333,8 @@ void pair_progress(struct msgep_domain *domain, struct msgep_cq_direct *direct)
 	}
 	DOFI_NO_CANCEL();
 	pair_poll(net, direct);
+	/* A program whose memory is read may seldom poll. */
+	for (int i = 0; direct && net->has_kept_read && !net->has_news && i < PAIR_TRANSFERS; i++)
+		pair_poll(net, direct);
 	dofi_unlock(&net->lock);
 }

@@ -240,13 +240,16 @@ static uint32_t pair_check(uint8_t *at, const uint8_t *end)
 	return pair_packet_size(f);
 }
 
-bool pair_check_all(uint8_t *at, const uint8_t *end)
+bool pair_check_all(uint8_t *at, const uint8_t *end, bool *news)
 {
 	while (at != end) {
+		const struct msgep_frame *f = (const void *)at;
 		uint32_t size = pair_check(at, end);
 
 		if (!size)
 			return false;
+		/* The peer reads, and nothing here completes by that. */
+		*news |= f->kind != MSGEP_READ && f->kind != MSGEP_GO;
 		at += size;
 	}
 	return true;
@@ -256,7 +259,7 @@ void pair_recv_carried(struct pair_conn *conn, uint8_t *at, uint32_t len,
 		       struct msgep_cq_direct *direct)
 {
 	const uint8_t *end = at + len, *next;
-	bool ok = pair_check_all(at, end);
+	bool ok = pair_check_all(at, end, &pair_net_of(conn->ep->domain)->has_news);
 
 	for (next = at; ok && next != end; next += pair_packet_size((const void *)next)) {
 		const struct msgep_frame *f = (const void *)next;

@@ -53,6 +53,19 @@ static void bulk_unpost(struct pair_bulk *bulk)
 	pair_bulk_put(bulk);
 }
 
+/* The next of those that have been kept; NULL: there are none. */
+static struct pair_transfer *bulk_first_kept(const struct pair_bulk *bulk)
+{
+	return bulk->kept_head == bulk->kept_tail ? NULL
+						  : bulk->kept[bulk->kept_head % PAIR_TRANSFERS];
+}
+
+/* The data of a read: the program whose memory it is posts nothing for it, and may seldom poll. */
+static bool bulk_is_of_read(const struct pair_transfer *t)
+{
+	return t->mr;
+}
+
 /* ---------------------------------------------------------------- posting; ep->lock held */
 
 size_t pair_bulk_from(struct msgep_ep *ep)
@@ -82,6 +95,7 @@ bool pair_bulk_send(struct msgep_ep *ep, const struct iovec *iov, size_t n, stru
 	t->mr = mr;
 	t->id = conn->next_out++;
 	t->n = n;
+	t->len = msgep_iov_total(iov, n);
 	memcpy(t->iov, iov, n * sizeof(*iov));
 	*slot = t;
 	conn->n_out++;
@@ -116,30 +130,52 @@ static void bulk_send(struct pair_conn *conn, struct pair_transfer *t)
 	msg.context = t;
 	t->bulk = bulk;
 	bulk_post(bulk);
+	bulk->in_flight += t->len;
 	ret = fi_sendmsg(bulk->ep, &msg, FI_COMPLETION);
 	if (!ret)
 		return;
+	bulk->in_flight -= t->len;
 	bulk_unpost(bulk);
 	t->bulk = NULL;
 	dofi_log(DOFI_LOG_INFO, "long data could not be sent: %s", dofi_error_text((int)-ret));
 	pair_bulk_lost(conn, (int)-ret);
 }
 
-/* Sends as many of those that have been kept; true if others are left. */
+static bool bulk_may_send(const struct pair_conn *conn)
+{
+	return !conn->lost && conn->bulk->state == PAIR_UP &&
+	       atomic_load_explicit(&conn->ep->state, memory_order_relaxed) == MSGEP_UP;
+}
+
+/* Sends as many of those that have been kept. True if the next poll can send others: data of reads
+ * waits until libfabric has sent that before it, and other connections are served meanwhile. */
 static bool bulk_send_kept(struct pair_conn *conn, uint32_t most)
 {
 	struct pair_bulk *bulk = conn->bulk;
+	struct pair_transfer *t;
 
-	if (!bulk)
-		return false;
-	while (most-- && bulk->kept_head != bulk->kept_tail) {
-		if (conn->lost || bulk->state != PAIR_UP ||
-		    atomic_load_explicit(&conn->ep->state, memory_order_relaxed) != MSGEP_UP)
+	while (bulk && (t = bulk_first_kept(bulk))) {
+		if (!bulk_may_send(conn)) {
 			bulk->kept_head = bulk->kept_tail;
-		else
-			bulk_send(conn, bulk->kept[bulk->kept_head++ % PAIR_TRANSFERS]);
+			break;
+		}
+		if (bulk_is_of_read(t) && bulk->in_flight >= PAIR_READ_PART)
+			break;
+		if (!most--)
+			return true;
+		bulk->kept_head++;
+		bulk_send(conn, t);
 	}
-	return bulk->kept_head != bulk->kept_tail;
+	return false;
+}
+
+/* Data of reads is left to the next poll of this thread. */
+static void bulk_note_read(struct pair_conn *conn)
+{
+	const struct pair_transfer *first = bulk_first_kept(conn->bulk);
+
+	if (first && bulk_is_of_read(first) && conn->dispatching)
+		pair_net_of(conn->ep->domain)->has_kept_read = true;
 }
 
 /* They are sent by the next polls: what the program posts until then is announced with them. */
@@ -152,6 +188,7 @@ static void bulk_keep(struct pair_conn *conn)
 		dofi_list_append(&net->kept, &conn->keep);
 	atomic_store_explicit(&net->has_kept, true, memory_order_relaxed);
 	dofi_unlock(&net->leaf);
+	bulk_note_read(conn);
 	if (!conn->dispatching)
 		pair_leave_work(net);
 }
@@ -196,11 +233,12 @@ bool pair_bulk_go(struct msgep_ep *ep, uint64_t id, bool room)
 	conn->n_awaiting--;
 	t->room = room;
 	bulk->kept[bulk->kept_tail++ % PAIR_TRANSFERS] = t;
-	/* The data of a read has a region; the program of its sender does not post for it. */
-	if (conn->n_out > PAIR_CARRIERS && !t->mr)
+	if (conn->n_out > PAIR_CARRIERS && !bulk_is_of_read(t)) {
 		bulk_keep(conn);
-	else
+	} else {
 		bulk_send_kept(conn, PAIR_TRANSFERS);
+		bulk_note_read(conn);
+	}
 	return true;
 }
 
@@ -260,9 +298,20 @@ static uint32_t transfer_carried(const struct pair_transfer *t, uint64_t *len)
 	return more;
 }
 
+static void bulk_sent(struct pair_conn *conn, struct pair_transfer *t)
+{
+	const struct pair_transfer *next = conn->bulk ? bulk_first_kept(conn->bulk) : NULL;
+
+	t->bulk->in_flight -= t->len;
+	transfer_end(conn, t);
+	if (next && bulk_is_of_read(next))
+		bulk_keep(conn);
+}
+
 static void bulk_completed_of(struct pair_conn *conn, struct pair_transfer *t, uint64_t len,
 			      int err, struct msgep_cq_direct *direct)
 {
+	struct pair_net *net = t->bulk->net;
 	struct msgep_ep *ep = conn->ep;
 	uint32_t n_carried = err ? 0 : transfer_carried(t, &len);
 	bool ok = true;
@@ -270,10 +319,12 @@ static void bulk_completed_of(struct pair_conn *conn, struct pair_transfer *t, u
 	dofi_lock(&ep->lock);
 	ep->cq_direct = direct;
 	conn->dispatching = true;
-	if (t->op.kind == PAIR_OP_BULK_SEND)
-		transfer_end(conn, t);
-	else if (!err)
+	if (t->op.kind == PAIR_OP_BULK_SEND) {
+		bulk_sent(conn, t);
+	} else if (!err) {
+		net->has_news = true;
 		ok = msgep_bulk_done(ep, len);
+	}
 	if (!ok)
 		msgep_ep_fail(ep, "long data of another length than announced");
 	pair_unhold(conn, t->op.kind == PAIR_OP_BULK_SEND ? conn->n_out : pair_n_in(conn));
