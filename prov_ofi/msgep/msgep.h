@@ -568,9 +568,9 @@ static inline void msgep_ep_done(struct msgep_ep *ep, struct msgep_cq *cq, void 
 	out->data = data;
 }
 
-/* Wakes the threads that block on it, or on any queue of the domain. */
+/* Wakes the threads that block on it, or on the queue that watches the transport. */
 void msgep_cq_wake(struct msgep_cq *cq);
-void msgep_cq_wake_all(struct msgep_domain *domain);
+void msgep_cq_wake_watching(struct msgep_domain *domain);
 
 /* cq_bind.c */
 /* The endpoint is bound to the queue; called for each direction, before ep->tx_cq or ep->rx_cq is

@@ -106,7 +106,7 @@ void msgep_cq_wake(struct msgep_cq *woken)
 	MUST(woken == &cq);
 }
 
-void msgep_cq_wake_all(struct msgep_domain *of)
+void msgep_cq_wake_watching(struct msgep_domain *of)
 {
 	(void)of;
 }

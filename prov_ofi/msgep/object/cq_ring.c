@@ -12,12 +12,14 @@ void msgep_cq_wake(struct msgep_cq *cq)
 	msgep_wait_signal(cq->signal);
 }
 
-void msgep_cq_wake_all(struct msgep_domain *domain)
+void msgep_cq_wake_watching(struct msgep_domain *domain)
 {
-	struct dofi_list *pos;
+	struct msgep_cq *cq;
 
 	dofi_lock(&domain->wait_lock);
-	dofi_list_each(pos, &domain->cqs) msgep_cq_wake(dofi_container(pos, struct msgep_cq, link));
+	cq = atomic_load(&domain->wait_cq);
+	if (cq)
+		msgep_cq_wake(cq);
 	dofi_unlock(&domain->wait_lock);
 }
 

@@ -317,8 +317,20 @@ void pair_retry(struct msgep_domain *domain)
 	pair_poll(net, NULL);
 	pair_flush_dirty(net, PAIR_HELD);
 	dofi_unlock(&net->lock);
-	/* Those who sleep decide again whether they may (pair_leave_work). */
-	msgep_cq_wake_all(domain);
+	/* One of the threads that sleep decides again whether it may (pair_leave_work): the one
+	 * that watches the transport. The others need not, and there may be many. */
+	msgep_cq_wake_watching(domain);
+}
+
+/* Waits for a thread that polls: it may have sent data and not read yet that it is sent. */
+void pair_bulk_finish(struct msgep_domain *domain)
+{
+	struct pair_net *net = pair_net_of(domain);
+
+	DOFI_NO_CANCEL();
+	dofi_lock(&net->lock);
+	pair_poll(net, NULL);
+	dofi_unlock(&net->lock);
 }
 
 /* A thread that finds the lock taken leaves the poll to its holder and yields the CPU, which the
