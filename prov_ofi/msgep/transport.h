@@ -196,6 +196,8 @@ struct msgep_transport {
 	/* Posts memory for the next transfer, and room for announcements if there are less than
 	 * MSGEP_IOV_INLINE segments; msgep_bulk_done is called on its completion. */
 	bool (*bulk_recv)(struct msgep_ep *ep, const struct iovec *iov, size_t n);
+	/* Notices the end of those transfers that the fabric has finished. Caller holds no lock. */
+	void (*bulk_finish)(struct msgep_domain *domain);
 	/* Ends all transfers that access the region (mr_lock held for writing, too). False: there
 	 * were none. */
 	bool (*bulk_abort)(struct msgep_ep *ep, const struct msgep_mr *mr);

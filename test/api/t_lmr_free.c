@@ -101,3 +101,38 @@ TEST_LIMIT(lmr, freed_while_messages_arrive, 60)
 	for (us = 0; us < 2000; us += 100)
 		free_while_they_arrive(us);
 }
+
+#define READS 4000
+
+/* The peer has the data, and may say so in any way. The connection does not end: the read does not
+ * access the region any more, whether or not its owner has polled. */
+TEST_LIMIT(lmr, freed_after_a_peer_has_read_it, 60)
+{
+	struct node n;
+	struct pair p;
+	struct side s;
+	struct buf b;
+
+	pair_open(&p);
+	node_open(&n);
+	side_make(&s, &n, NULL);
+	OK(connect_to(s.ep, p.node.attr.ia_address_ptr, p.qual));
+	OK(dat_cr_accept(EV_CR(p.cr_evd, p.psp, p.qual), p.b.ep, 0, NULL));
+	EV_CONN(s.conn, ESTABLISHED, s.ep);
+	EV_CONN(p.b.conn, ESTABLISHED, p.b.ep);
+	for (int i = 0; i < READS; i++) {
+		DAT_LMR_TRIPLET to = seg(&s.buf, 0, SIDE_BUF);
+		DAT_RMR_TRIPLET from;
+
+		buf_register(&b, &p.node, p.node.pz, p.b.buf.mem, SIDE_BUF, PRIV_ALL);
+		from = rem(&b, 0, SIDE_BUF);
+		OK(dat_ep_post_rdma_read(s.ep, 1, &to, ck((uint64_t)i), &from,
+					 DAT_COMPLETION_DEFAULT_FLAG));
+		EV_DTO(s.req, s.ep, (uint64_t)i, OP_READ, SIDE_BUF);
+		buf_unregister(&b);
+	}
+	EV_EMPTY(p.b.conn);
+	side_free(&s);
+	node_close(&n);
+	pair_close(&p);
+}

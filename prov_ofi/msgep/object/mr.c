@@ -91,6 +91,16 @@ static void mr_revoke_grants(struct msgep_mr *mr)
 		msgep_revoke_key(dofi_container(pos, struct msgep_ep, link), mr->key);
 }
 
+/* Ends transfers whose end has not been noticed: a peer may have all data of a read before the
+ * fabric has reported to this side that it is sent. Caller holds no lock. */
+static void mr_complete_transfers(struct msgep_mr *mr)
+{
+	const struct msgep_transport *transport = mr->domain->fabric->transport;
+
+	if (transport->bulk_finish)
+		transport->bulk_finish(mr->domain);
+}
+
 static int mr_close(struct fid *fid)
 {
 	struct msgep_mr *mr = dofi_container(fid, struct msgep_mr, fid.fid);
@@ -101,6 +111,11 @@ static int mr_close(struct fid *fid)
 	dofi_key_map_remove(&domain->mrs, mr->key);
 	if (atomic_load_explicit(&mr->granted, memory_order_relaxed))
 		mr_revoke_grants(mr);
+	if (atomic_load(&mr->transfers)) {
+		pthread_rwlock_unlock(&domain->mr_lock);
+		mr_complete_transfers(mr);
+		pthread_rwlock_wrlock(&domain->mr_lock);
+	}
 	while (atomic_load(&mr->transfers) && !mr_abort_transfers(mr)) {
 		pthread_rwlock_unlock(&domain->mr_lock);
 		sched_yield();

@@ -350,6 +350,7 @@ const struct msgep_transport msgep_transport_pair = {
 	.bulk_reserve = pair_reserve_announcement,
 	.bulk_go = pair_bulk_go,
 	.bulk_recv = pair_bulk_recv,
+	.bulk_finish = pair_bulk_finish,
 	.bulk_abort = pair_bulk_abort,
 	.bulk_stop = pair_bulk_stop,
 };

@@ -296,6 +296,7 @@ void pair_check_hosts(struct msgep_domain *domain);
 unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct);
 void pair_progress(struct msgep_domain *domain, struct msgep_cq_direct *direct);
 void pair_retry(struct msgep_domain *domain);
+void pair_bulk_finish(struct msgep_domain *domain);
 
 /* pair_reap.c: called once in DAPL_OFI_HALF_OPEN_MS. */
 void pair_reap_strays(struct msgep_domain *domain);
