@@ -55,7 +55,7 @@ DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CN
 	memset(param, 0, sizeof(*param));
 	param->ia_handle = dofi_api_ia_handle(cno->obj.ia);
 	agent = dofi_agent_query(cno);
-	if (cno->fd_given) {
+	if (cno->fd >= 0) {
 		param->proxy_type = DAT_PROXY_TYPE_FD;
 		param->proxy.fd = cno->fd;
 	} else if (agent.proxy_agent_func) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Implements CNOs, which notify consumers of events on any of several EVDs. */
 #include <errno.h>
-#include <poll.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -9,15 +9,38 @@
 #include "object/agent.h"
 #include "base/clock.h"
 #include "base/eventfd.h"
-#include "base/forkfd.h"
 #include "object/cno.h"
 #include "base/dat_error.h"
 #include "object/progress_wakeup.h"
 
-/* A sleep ends after this time, in case that the program has closed the descriptor. */
+/* A sleep ends after this time, in case that the program has closed the adapter's descriptors. */
 #define SLEEP_MOST DOFI_MS(4000)
-/* Interval of checks once it has. */
-#define LOST_TICK DOFI_MS(50)
+
+/* A thread inside dat_cno_wait. */
+struct cno_waiter {
+	struct dofi_cno *cno;
+	unsigned int round;    /* cno->round when the wait began */
+	struct dofi_list link; /* cno->sleepers */
+	sem_t wake;
+};
+
+/* Wakes the waiter that has slept longest. Caller holds cno->lock, which the waiter takes before it
+ * leaves. */
+static void cno_wake_one(struct dofi_cno *cno)
+{
+	struct cno_waiter *w;
+
+	DOFI_ASSERT_LOCKED(&cno->lock);
+	w = dofi_list_pop(&cno->sleepers, struct cno_waiter, link);
+	if (w)
+		sem_post(&w->wake);
+}
+
+static void cno_wake_all(struct dofi_cno *cno)
+{
+	while (!dofi_list_empty(&cno->sleepers))
+		cno_wake_one(cno);
+}
 
 /* Consumes the pending trigger; NULL: none. Caller holds cno->lock. */
 static DAT_EVD_HANDLE cno_take_trigger(struct dofi_cno *cno)
@@ -26,8 +49,7 @@ static DAT_EVD_HANDLE cno_take_trigger(struct dofi_cno *cno)
 	if (!cno->pending)
 		return NULL;
 	cno->pending = false;
-	/* The descriptor must stay readable until the dismissed waiters have left. */
-	if (!cno->dismissed)
+	if (cno->fd >= 0)
 		dofi_eventfd_clear(cno->fd);
 	return dofi_cno_cause(cno, &cno->cause);
 }
@@ -45,7 +67,9 @@ void dofi_cno_fire(struct dofi_cno *cno, struct dofi_evd *evd)
 	if (!cno->pending) {
 		cno->pending = true;
 		cno->cause = cause;
-		dofi_eventfd_set(cno->fd);
+		if (cno->fd >= 0)
+			dofi_eventfd_set(cno->fd);
+		cno_wake_one(cno);
 	}
 	pthread_mutex_unlock(&cno->lock);
 	if (call)
@@ -70,15 +94,14 @@ void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd)
 {
 	pthread_mutex_lock(&cno->lock);
 	dofi_list_remove(&evd->cno_link);
-	if (!--cno->evds && cno->waiters) {
+	if (!--cno->evds) {
 		cno->round++;
-		cno->dismissed = cno->waiters;
-		dofi_eventfd_set(cno->fd);
+		cno_wake_all(cno);
 	}
 	pthread_mutex_unlock(&cno->lock);
 }
 
-static int cno_new(struct dofi_ia *ia, DAT_OS_WAIT_PROXY_AGENT agent, bool fd_given,
+static int cno_new(struct dofi_ia *ia, DAT_OS_WAIT_PROXY_AGENT agent, bool with_fd,
 		   struct dofi_cno **out)
 {
 	struct dofi_cno *cno = dofi_obj_new(ia, DAT_HANDLE_TYPE_CNO);
@@ -90,19 +113,20 @@ static int cno_new(struct dofi_ia *ia, DAT_OS_WAIT_PROXY_AGENT agent, bool fd_gi
 	ret = dofi_agent_new(cno, agent, &cno->agent);
 	if (ret)
 		goto no_agent;
-	cno->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (cno->fd < 0) {
+	/* A forked child does not close it: the program knows its number. */
+	cno->fd = with_fd ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1;
+	if (with_fd && cno->fd < 0) {
 		ret = -errno;
 		goto no_fd;
 	}
-	/* A descriptor given to the program must not be reused: the program knows its number. */
-	if (!fd_given)
-		dofi_forkfd(cno->fd);
-	cno->fd_given = fd_given;
+	/* A thread may be using the handle of a former CNO in this memory. */
+	pthread_mutex_lock(&cno->lock);
 	cno->pending = cno->dying = false;
 	dofi_list_init(&cno->evd_list);
-	cno->waiters = cno->dismissed = cno->round = 0;
+	dofi_list_init(&cno->sleepers);
+	cno->waiters = cno->round = 0;
 	cno->evds = 0;
+	pthread_mutex_unlock(&cno->lock);
 	dofi_obj_publish(&cno->obj);
 	*out = cno;
 	return 0;
@@ -117,17 +141,14 @@ void dofi_cno_destroy(struct dofi_cno *cno)
 {
 	pthread_mutex_lock(&cno->lock);
 	cno->dying = true;
-	if (cno->waiters)
-		dofi_eventfd_set(cno->fd);
+	cno_wake_all(cno);
 	while (cno->waiters)
 		pthread_cond_wait(&cno->left, &cno->lock);
 	dofi_agent_remove(cno);
 	pthread_mutex_unlock(&cno->lock);
 	dofi_agent_await(cno);
-	if (cno->fd_given)
+	if (cno->fd >= 0)
 		close(cno->fd);
-	else
-		dofi_forkfd_close(cno->fd);
 	cno->fd = -1;
 	dofi_obj_release(&cno->obj);
 }
@@ -212,7 +233,9 @@ DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE handle)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
 	/* Under this lock no EVD can be attached to it. */
 	pthread_mutex_lock(&cno->lock);
-	if (cno->waiters || cno->evds)
+	if (!dofi_cno_live(handle))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	else if (cno->waiters || cno->evds)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
 	else if (!dofi_obj_retire(&cno->obj))
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
@@ -222,59 +245,59 @@ DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE handle)
 	return ret;
 }
 
-/* A thread inside dat_cno_wait. */
-struct cno_waiter {
-	struct dofi_cno *cno;
-	unsigned int round; /* cno->round when the wait began */
-};
-
 /* Caller holds cno->lock. */
-static void cno_leave_wait(const struct cno_waiter *w)
+static void cno_leave_wait(struct dofi_cno *cno)
 {
-	struct dofi_cno *cno = w->cno;
-
 	DOFI_ASSERT_LOCKED(&cno->lock);
 	cno->waiters--;
-	if (cno->round != w->round && !--cno->dismissed && !cno->pending)
-		dofi_eventfd_clear(cno->fd);
 	if (cno->dying)
 		pthread_cond_broadcast(&cno->left);
+}
+
+/* Caller holds cno->lock. */
+static void cno_end_sleep(struct cno_waiter *w)
+{
+	dofi_list_remove(&w->link);
+	sem_destroy(&w->wake);
 }
 
 /* Cancellation handler of a sleeping waiter: a pending trigger remains for other waiters. */
 static void cno_leave_cancelled(void *arg)
 {
-	const struct cno_waiter *w = arg;
+	struct cno_waiter *w = arg;
+	struct dofi_cno *cno = w->cno;
 
-	pthread_mutex_lock(&w->cno->lock);
-	cno_leave_wait(w);
-	pthread_mutex_unlock(&w->cno->lock);
+	pthread_mutex_lock(&cno->lock);
+	cno_end_sleep(w);
+	if (cno->pending)
+		cno_wake_one(cno);
+	cno_leave_wait(cno);
+	pthread_mutex_unlock(&cno->lock);
 }
 
-/* Sleeps until the descriptor is readable or the deadline expires. Caller holds cno->lock, which is
- * released meanwhile. */
+/* Sleeps until the waiter is woken or the deadline expires. Caller holds cno->lock, which is
+ * released meanwhile. Returns 0 or -errno. The timeout is needed also to get EINTR: the kernel
+ * restarts sleeps without one if the signal's action has SA_RESTART. */
 static int cno_sleep_once(struct cno_waiter *w, uint64_t deadline)
 {
 	struct dofi_cno *cno = w->cno;
-	struct pollfd pfd = { .fd = cno->fd, .events = POLLIN };
-	bool lost = atomic_load(&cno->obj.ia->prog.lost);
-	uint64_t now = dofi_now(), left = deadline > now ? deadline - now : 0;
-	uint64_t most = lost ? LOST_TICK : SLEEP_MOST;
+	uint64_t end = dofi_now() + SLEEP_MOST;
 	struct timespec ts;
 	int ret;
 
-	if (left > most)
-		left = most;
-	ts = (struct timespec){ (time_t)(left / 1000000000u), (long)(left % 1000000000u) };
-	if (lost)
-		pfd.fd = -1;
+	if (end > deadline)
+		end = deadline;
+	ts = (struct timespec){ (time_t)(end / 1000000000u), (long)(end % 1000000000u) };
+	sem_init(&w->wake, 0, 0);
+	dofi_list_append(&cno->sleepers, &w->link);
 	pthread_mutex_unlock(&cno->lock);
+	/* Nothing else may look whether the adapter is alive. */
+	(void)dofi_progress_lost(cno->obj.ia);
 	pthread_cleanup_push(cno_leave_cancelled, w);
-	ret = ppoll(&pfd, 1, &ts, NULL) < 0 ? -errno : 0;
+	ret = sem_clockwait(&w->wake, CLOCK_MONOTONIC, &ts) ? -errno : 0;
 	pthread_cleanup_pop(0);
-	if (!ret && pfd.revents & POLLNVAL)
-		(void)dofi_progress_lost(cno->obj.ia);
 	pthread_mutex_lock(&cno->lock);
+	cno_end_sleep(w);
 	return ret;
 }
 
@@ -294,6 +317,11 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HAN
 	*evd = DAT_HANDLE_NULL;
 	pthread_testcancel();
 	pthread_mutex_lock(&cno->lock);
+	/* Freed since, it has no list of sleepers that this thread could leave again. */
+	if (!dofi_cno_live(handle)) {
+		pthread_mutex_unlock(&cno->lock);
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	}
 	cno->waiters++;
 	w.round = cno->round;
 	while (!cno->pending && !cno->dying && cno->round == w.round) {
@@ -309,7 +337,7 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HAN
 	}
 	if (!ret && !cno->dying)
 		*evd = cno_take_trigger(cno);
-	cno_leave_wait(&w);
+	cno_leave_wait(cno);
 	pthread_mutex_unlock(&cno->lock);
 	return ret;
 }

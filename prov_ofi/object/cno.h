@@ -2,8 +2,10 @@
 /* Consumer notification objects: one pending trigger for many EVDs.
  *
  * A trigger stays pending until a waiter or dat_cno_trigger consumes it, whether or not an agent is
- * called for it; further triggers merge into it. `fd` is an eventfd that is readable while a
- * trigger is pending; waiters block on it, and dat_cno_fd_create returns it.
+ * called for it; further triggers merge into it. Each waiter sleeps on a semaphore of its own, so
+ * that a trigger wakes one of them: a descriptor wakes all, and all but one in vain. While a
+ * trigger is pending, a waiter that was woken for it has yet to run, or none sleeps. A woken one
+ * that leaves without the trigger therefore wakes the next.
  */
 #ifndef DOFI_CNO_H
 #define DOFI_CNO_H
@@ -21,14 +23,13 @@ struct dofi_cno {
 	struct dofi_obj obj;
 	pthread_mutex_t lock;
 	pthread_cond_t left; /* a waiter has left */
-	int fd;
-	bool fd_given; /* created by dat_cno_fd_create */
+	int fd; /* of dat_cno_fd_create: an eventfd, readable while a trigger is pending; or -1 */
 	bool pending, dying;
 	struct dofi_cause cause;   /* of the pending trigger */
 	struct dofi_list evd_list; /* the EVDs that refer to it; who triggered last is first */
+	struct dofi_list sleepers; /* waiters that nothing has woken yet; who came first is first */
 	unsigned int waiters;
-	unsigned int dismissed;    /* waiters present when the last EVD was detached */
-	unsigned int round;        /* number of such dismissals */
+	unsigned int round; /* counts detachments of the last EVD, which dismiss the waiters */
 	_Atomic unsigned int evds; /* EVDs that refer to the CNO */
 	struct dofi_agent *agent;  /* called for the next trigger; NULL: none */
 };

@@ -211,6 +211,8 @@ TEST(cno, signal_ends_a_wait_with_INTERRUPTED_CALL)
 
 	memset(&sa, 0, sizeof(sa));
 	sa.sa_handler = ignore_signal;
+	/* As for poll(2), in vain. */
+	sa.sa_flags = SA_RESTART;
 	sigaction(SIGUSR1, &sa, NULL);
 	rig_open(&r);
 	dt_thread_start(&t, wait_interrupted, &r);

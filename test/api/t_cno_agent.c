@@ -684,6 +684,44 @@ TEST(cno_fd, stays_readable_when_an_agent_is_called_too_in_2_0)
 	node_close(&n);
 }
 
+static void wait_for_one(void *arg)
+{
+	DAT_EVD_HANDLE seen;
+
+	OK(dat_cno_wait(arg, DAT_TIMEOUT_INFINITE, &seen));
+}
+
+/* Threads that wait take triggers, and threads that the last EVD releases take none. */
+TEST(cno_fd, shows_only_triggers_that_no_thread_has_taken_in_2_0)
+{
+	struct dt_thread t[3];
+	DAT_EVD_HANDLE evd;
+	DAT_CNO_HANDLE cno;
+	struct node n;
+	DAT_FD fd = -1;
+
+	node_open(&n);
+	OK(dat_cno_fd_create(n.ia, &fd, &cno));
+	evd = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno);
+	for (int i = 0; i < 3; i++)
+		dt_thread_start(&t[i], wait_for_one, cno);
+	for (int i = 0; i < 3; i++)
+		dt_thread_wait_blocked(&t[i]);
+	OK(post_se(evd, 1));
+	DT_UNTIL(!readable(fd, 0), US_EVENT);
+	EV_SE(evd, 1);
+	OK(dat_evd_free(evd));
+	for (int i = 0; i < 3; i++)
+		dt_thread_join(&t[i]);
+	ASSERT(!readable(fd, 20));
+	evd = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno);
+	OK(post_se(evd, 2));
+	ASSERT(readable(fd, 5000));
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
 TEST(cno_fd, bad_arguments_in_2_0)
 {
 	DAT_CNO_HANDLE cno;
