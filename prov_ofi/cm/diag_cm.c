@@ -12,6 +12,7 @@
 #include "fabrics/fabrics.h"
 
 #define SAME_SECRET "the same DAPL_OFI_CM_SECRET_FILE "
+#define CLOSED_BY_PEER "the peer closed the connection and gave no reason"
 #define SAME_FABRIC "let both sides use the same fabric (DAPL_OFI_PROVIDER)"
 
 static bool diag_wanted(enum dofi_log_level level)
@@ -75,6 +76,8 @@ static const char *diag_cause_of(int err)
 {
 	if (err == ECONNREFUSED)
 		return "no service point of this fabric listens there";
+	if (err == ECONNABORTED)
+		return CLOSED_BY_PEER;
 	if (diag_is_foreign(err))
 		return "what listens there does not speak the protocol of this fabric";
 	return dofi_error_text(err);
@@ -140,8 +143,7 @@ void dofi_diag_connect_rejected(const struct dofi_ep *ep, const struct dofi_cm_m
 void dofi_diag_connect_ended(const struct dofi_ep *ep)
 {
 	if (diag_wanted(DOFI_LOG_WARN))
-		diag_ep_failed(ep, "the peer closed the connection and gave no reason",
-			       diag_remedy(0));
+		diag_ep_failed(ep, CLOSED_BY_PEER, diag_remedy(0));
 }
 
 void dofi_diag_connect_timed_out(const struct dofi_ep *ep)

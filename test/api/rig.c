@@ -435,3 +435,14 @@ void refusal(struct pair *p, enum op op)
 	ASSERT(ev.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
 	       ev.event_number == DAT_CONNECTION_EVENT_BROKEN);
 }
+
+bool log_has(FILE *log, const char *text)
+{
+	char line[1024];
+
+	rewind(log);
+	while (fgets(line, sizeof(line), log))
+		if (strstr(line, text))
+			return true;
+	return false;
+}

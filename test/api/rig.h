@@ -204,4 +204,7 @@ DAT_RETURN post_se(DAT_EVD_HANDLE evd, uintptr_t number);
 void ev_se(const char *file, int line, DAT_EVD_HANDLE evd, uintptr_t number);
 #define EV_SE(evd_, number_) ev_se(__FILE__, __LINE__, evd_, number_)
 
+/* True if a line of the log, which the case has put in the place of stderr, contains the text. */
+bool log_has(FILE *log, const char *text);
+
 #endif

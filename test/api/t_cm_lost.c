@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests devices that report the establishment late, or never, to the side that accepts: over
- * InfiniBand and RoCE the message that does (RTU) may be lost. */
+ * InfiniBand and RoCE the message that does (RTU) may be lost; and a side that connects and looks
+ * for events when the peer has ended the connection again. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -18,7 +19,7 @@ struct cm_event {
 #define CM_ESTABLISHED 9
 
 /* What happens to the event of the establishment. */
-enum { AS_USUAL, LOST, LATE };
+enum { AS_USUAL, LOST, LATE, UNREAD };
 static _Atomic int fate;
 static _Atomic(void *) accepted; /* the last one that was requested */
 static _Atomic unsigned int met;
@@ -62,7 +63,7 @@ __attribute__((visibility("default"))) int rdma_get_cm_event(void *channel, stru
 	*event = held_event();
 	if (*event)
 		return 0;
-	if (atomic_load(&held)) {
+	if (atomic_load(&held) || atomic_load(&fate) == UNREAD) {
 		errno = EAGAIN;
 		return -1;
 	}
@@ -170,4 +171,40 @@ TEST(establishment, that_has_arrived_is_not_too_late)
 	server_receives(&p);
 	pair_disconnect(&p);
 	pair_close(&p);
+}
+
+/* Lets the server end the connection before the client knows that it was accepted. */
+static void accept_and_close(struct pair *p)
+{
+	DAT_CR_HANDLE cr;
+
+	pair_open(p);
+	cr = pair_request(p);
+	atomic_store(&fate, UNREAD);
+	OK(dat_cr_accept(cr, p->b.ep, 0, NULL));
+	OK(dat_ep_free(p->b.ep));
+	p->b.ep = NULL;
+	/* The device's answers, which nothing shows. */
+	dt_sleep_us(300000);
+	atomic_store(&fate, AS_USUAL);
+}
+
+TEST(establishment, that_the_peer_ends_at_once_is_logged_as_its_end)
+{
+	FILE *log = tmpfile();
+	int own_stderr = dup(2);
+	struct pair p;
+
+	if (!fabric_is("verbs"))
+		dt_skip("the device reports the establishment before the end");
+	setenv("DAPL_OFI_LOG", "2", 1);
+	ASSERT(log && own_stderr >= 0 && dup2(fileno(log), 2) == 2);
+	accept_and_close(&p);
+	EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
+	pair_close(&p);
+	ASSERT_EQ(dup2(own_stderr, 2), 2);
+	close(own_stderr);
+	ASSERT(log_has(log, "the peer closed the connection"));
+	ASSERT(!log_has(log, "not permitted"));
+	fclose(log);
 }

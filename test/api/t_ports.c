@@ -277,17 +277,6 @@ static void block(int fd, int port)
 	blocked++;
 }
 
-static bool log_has(FILE *log, const char *text)
-{
-	char line[1024];
-
-	rewind(log);
-	while (fgets(line, sizeof(line), log))
-		if (strstr(line, text))
-			return true;
-	return false;
-}
-
 static void connect_through_a_firewall(bool refuse, DAT_TIMEOUT timeout, DAT_EVENT_NUMBER outcome)
 {
 	int own_stderr;

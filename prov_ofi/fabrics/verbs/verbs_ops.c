@@ -19,6 +19,8 @@
 
 /* Errors by which devices report that the peer has no such service. */
 #define IB_CM_REJ_INVALID_SERVICE_ID 8
+/* What librdmacm's calls return if they fail, with the sign that libfabric changes. */
+#define CM_CALL_FAILED 1
 
 static int verbs_open_fabric(struct dofi_fab *fab)
 {
@@ -137,8 +139,12 @@ static bool verbs_eq_error(struct fi_eq_err_entry *err)
 	if (err->err == ENODEV)
 		return true;
 	/* The provider uses one error for all failures; prov_errno is the kernel's. */
-	if (err->err == ETIMEDOUT && err->prov_errno > 0)
-		err->err = err->prov_errno;
+	if (err->err != ETIMEDOUT || err->prov_errno <= 0)
+		return false;
+	/* QUIRK libfabric verbs: the library of the connection manager reports failures of its
+	 * calls as -1, which the provider passes on. They fail if the peer has ended the connection
+	 * before this side processes the acceptance (ucma_process_conn_resp in cma.c). */
+	err->err = err->prov_errno == CM_CALL_FAILED ? ECONNABORTED : err->prov_errno;
 	return false;
 }
 
