@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/dat_error.h"
+#include "base/log.h"
 #include "base/param.h"
 #include "cm/cm.h"
 #include "coll/coll_int.h"
@@ -46,14 +47,32 @@ static bool group_start_timer(struct coll_group *g)
 
 /* ---- creation ---- */
 
+static void group_log_refusal(const struct coll_group *g, uint32_t rank, const uint8_t *blob)
+{
+	int version = blob ? dofi_coll_blob_version(blob) : -1;
+
+	if (version >= 0 && version != COLL_VERSION)
+		dofi_log(DOFI_LOG_WARN,
+			 "refused member %u of collective group %u: its description has version "
+			 "%d, expected %d; try: the same release of this library for all members",
+			 rank, g->id, version, COLL_VERSION);
+	else
+		dofi_log(DOFI_LOG_WARN,
+			 "refused member %u of collective group %u: expected the description of a "
+			 "member on an adapter of the same fabric",
+			 rank, g->id);
+}
+
 /* Reads the descriptions of the members: all of one fabric, each once. */
 static DAT_RETURN group_read_members(struct coll_group *g, const struct coll_group_args *args,
 				     uint8_t fabric)
 {
 	for (uint32_t i = 0; i < g->size; i++) {
 		if (!args->members[i] || !dofi_coll_get_blob(args->members[i], &g->idents[i]) ||
-		    !dofi_cm_fabrics_match(g->idents[i].fabric, fabric))
+		    !dofi_cm_fabrics_match(g->idents[i].fabric, fabric)) {
+			group_log_refusal(g, i, args->members[i]);
 			return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+		}
 		for (uint32_t j = 0; j < i; j++)
 			if (!memcmp(g->idents[i].token, g->idents[j].token, COLL_TOKEN))
 				return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);

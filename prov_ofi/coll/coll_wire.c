@@ -30,13 +30,17 @@ void dofi_coll_put_blob(uint8_t blob[COLL_BLOB], const struct coll_ident *id)
 	}
 }
 
+int dofi_coll_blob_version(const uint8_t blob[COLL_BLOB])
+{
+	return dofi_get_be(blob, 4) == MAGIC ? blob[4] : -1;
+}
+
 bool dofi_coll_get_blob(const uint8_t blob[COLL_BLOB], struct coll_ident *id)
 {
 	uint64_t family = dofi_get_be(blob + 6, 2);
 
 	memset(id, 0, sizeof(*id));
-	if (dofi_get_be(blob, 4) != MAGIC || blob[4] != COLL_VERSION ||
-	    (family != 4 && family != 6))
+	if (dofi_coll_blob_version(blob) != COLL_VERSION || (family != 4 && family != 6))
 		return false;
 	id->fabric = blob[5];
 	id->qual = dofi_get_be(blob + 8, 8);

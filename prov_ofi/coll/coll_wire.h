@@ -40,6 +40,8 @@ struct coll_ident {
 
 void dofi_coll_put_blob(uint8_t blob[COLL_BLOB], const struct coll_ident *id);
 bool dofi_coll_get_blob(const uint8_t blob[COLL_BLOB], struct coll_ident *id);
+/* The version of a description, which the library may not know; -1: it is none. */
+int dofi_coll_blob_version(const uint8_t blob[COLL_BLOB]);
 
 /* Private data of a connection request and of its acceptance. */
 #define COLL_HELLO 36

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests collectives: members and groups, order, failure, arguments. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "coll_rig.h"
@@ -483,6 +485,47 @@ TEST(coll, members_and_groups_check_their_arguments)
 
 #define DEF DAT_COMPLETION_DEFAULT_FLAG
 #define WRONG ((DAT_COMPLETION_FLAGS)0x1000)
+
+/* Where a description has the version of its format. */
+#define VERSION_AT 4
+
+/* Each member refuses the other, at once, and nothing remains of the group. */
+TEST(coll, a_member_of_another_version_is_refused_with_the_reason)
+{
+	char other[2][256], *own[2], expected[80];
+	struct crew c;
+	int own_stderr;
+	FILE *log;
+
+	setenv("DAPL_OFI_LOG", "2", 1);
+	log = tmpfile();
+	own_stderr = dup(2);
+	ASSERT(log && own_stderr >= 0 && dup2(fileno(log), 2) == 2);
+	crew_open(&c, 2, 2);
+	for (int i = 0; i < 2; i++) {
+		own[i] = c.members[i];
+		ASSERT((size_t)c.mate[i].member_size <= sizeof(other[i]));
+		memcpy(other[i], own[i], (size_t)c.mate[i].member_size);
+		other[i][VERSION_AT]++;
+	}
+	for (unsigned int i = 0; i < 2; i++) {
+		c.members[1 - i] = other[1 - i];
+		ASSERT_RET(crew_create(&c, i, 7, 1), DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+		c.members[1 - i] = own[1 - i];
+		EV_EMPTY(c.mate[i].evd);
+	}
+	crew_group(&c, 7);
+	crew_down(&c);
+	ASSERT_EQ(dup2(own_stderr, 2), 2);
+	close(own_stderr);
+	for (int i = 0; i < 2; i++) {
+		snprintf(expected, sizeof(expected),
+			 "refused member %d of collective group 7: its description has version %d",
+			 i, other[i][VERSION_AT]);
+		ASSERT(log_has(log, expected));
+	}
+	fclose(log);
+}
 
 TEST(coll, data_operations_check_their_arguments)
 {
