@@ -108,14 +108,21 @@ static bool evd_poll_once(struct dofi_evd *evd)
 		atomic_fetch_add_explicit(&ia->amo.polls, 1, memory_order_relaxed);
 		dofi_amo_poll(ia, false);
 	}
-	if (dofi_deferred_pending(ia))
+	if (dofi_deferred_has_eps(ia))
 		dofi_deferred_run(ia);
 	if (cm)
 		dofi_cm_progress(ia, false);
-	if (groups)
+	if (dofi_deferred_take_coll(ia) || groups)
 		dofi_coll_run(ia);
 	dofi_lock(&evd->lock);
 	return found;
+}
+
+/* A call that polls renews the consumers' lease. */
+static void evd_renew_lease(struct dofi_evd *evd, uint64_t now)
+{
+	if (evd->cq || evd->groups)
+		dofi_progress_renew_lease(evd->obj.ia, now);
 }
 
 static int evd_make_wake_fd(struct dofi_evd *evd)
@@ -296,6 +303,7 @@ static DAT_RETURN evd_wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_C
 	unsigned int refusals = 0, spins = evd->groups ? GROUP_SPINS : 1;
 	bool released, slept = false, stalled;
 
+	evd_renew_lease(evd, now);
 	evd_poll_once(evd);
 	/* Any queued event ends the wait at once; later only notifying events do. */
 	released = evd_satisfied(evd, threshold);
@@ -330,8 +338,7 @@ static DAT_RETURN evd_wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_C
 			seen = evd->notified;
 		}
 		now = dofi_now();
-		if (evd->cq || evd->groups)
-			dofi_progress_renew_lease(evd->obj.ia, now);
+		evd_renew_lease(evd, now);
 	}
 	evd_adapt_spin(evd, slept);
 	return DAT_SUCCESS;
@@ -360,6 +367,7 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 {
 	struct dofi_evd *evd = dofi_evd_live(handle);
 	uint64_t deadline = DOFI_NEVER;
+	struct dofi_ia *ia;
 	DAT_RETURN ret;
 
 	if (!evd)
@@ -379,6 +387,7 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		dofi_unlock(&evd->lock);
 		return ret;
 	}
+	ia = evd->obj.ia;
 	evd->waiter = true;
 	DOFI_COUNT(evd->counts->waits, 1);
 	ret = evd_wait_locked(evd, deadline, threshold);
@@ -389,7 +398,8 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 	*nmore = (DAT_COUNT)dofi_evd_count(evd);
 	evd_leave_wait(evd);
 	dofi_unlock(&evd->lock);
-	if (ret != DOFI_ERR(DAT_ABORT, 0) && dofi_deferred_pending(evd->obj.ia))
-		dofi_deferred_run(evd->obj.ia);
+	/* The EVD may be freed now. */
+	if (ret != DOFI_ERR(DAT_ABORT, 0) && dofi_deferred_has_eps(ia))
+		dofi_deferred_run(ia);
 	return ret;
 }

@@ -75,7 +75,7 @@ DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 	if (!ret)
 		DOFI_COUNT(ep->counts->disconnects, 1);
 	pthread_mutex_unlock(&ia->cm_lock);
-	if (dofi_deferred_pending(ia))
+	if (dofi_deferred_has_eps(ia))
 		dofi_deferred_run(ia);
 	return ret;
 }

@@ -117,7 +117,7 @@ void dofi_coll_turn(struct dofi_ia *ia)
 		dofi_coll_process(coll);
 		pthread_mutex_unlock(&coll->lock);
 	} while (atomic_load(&coll->pending));
-	if (dofi_deferred_pending(ia))
+	if (dofi_deferred_has_eps(ia))
 		dofi_deferred_run(ia);
 }
 

@@ -9,8 +9,9 @@
 #include "object/ep_state.h"
 #include "object/progress_wakeup.h"
 
-/* Software fabrics copy in the posting call: a window of posts of this size may take as long as a
- * period of the consumers' lease. */
+/* Posts renew the consumers' lease, too, for a window of posts may take as long as several of its
+ * periods: one in these, which may be a system call each, and those that may copy as much. */
+#define DOFI_POSTS_PER_LOOK 8
 #define DOFI_LONG_COPY 16384
 
 /* Counts a posted operation that is neither send, write, read nor receive. */
@@ -72,7 +73,8 @@ ALWAYS_INLINE void dofi_dto_append(struct dofi_ep *ep, struct dofi_queue *q, uin
 	atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
 	dofi_dto_count(ep->counts, kind, length);
 	DOFI_PROBE4(post, ep, kind, cookie.as_64, length);
-	if ((kind == DOFI_SEND || kind == DOFI_WRITE) && DOFI_UNLIKELY(length >= DOFI_LONG_COPY))
+	if ((kind == DOFI_SEND || kind == DOFI_WRITE) &&
+	    DOFI_UNLIKELY(length >= DOFI_LONG_COPY || !(tail % DOFI_POSTS_PER_LOOK)))
 		dofi_progress_renew_lease(ep->obj.ia, dofi_now());
 }
 

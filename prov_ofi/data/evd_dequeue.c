@@ -240,7 +240,10 @@ static __attribute__((noinline)) DAT_RETURN evd_leave_deferred(struct dofi_evd *
 	struct dofi_ia *ia = evd->obj.ia;
 
 	dofi_unlock(&evd->lock);
-	dofi_deferred_run(ia);
+	if (dofi_deferred_has_eps(ia))
+		dofi_deferred_run(ia);
+	if (dofi_deferred_take_coll(ia))
+		dofi_coll_run(ia);
 	return ret;
 }
 

@@ -30,7 +30,7 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *nbufs, DAT_COUNT 
 	n = (DAT_COUNT)(ep->srq ? dofi_srq_unreported(ep) : dofi_queue_count(&ep->rq));
 	dofi_unlock(&evd->lock);
 	dofi_unlock(&ep->lock);
-	if (dofi_deferred_pending(ia))
+	if (dofi_deferred_has_eps(ia))
 		dofi_deferred_run(ia);
 	if (nbufs)
 		*nbufs = n;

@@ -8,7 +8,7 @@ static void deferred_enlist(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bit
 	DOFI_ASSERT_LOCKED(&ia->deferred_lock);
 	if (!atomic_fetch_or(&ep->deferred, bits))
 		dofi_list_append(&ia->deferred, &ep->deferred_link);
-	atomic_store_explicit(&ia->deferred_pending, true, memory_order_release);
+	atomic_fetch_or(&ia->deferred_pending, DOFI_PENDING_EPS);
 }
 
 void dofi_deferred_add(struct dofi_ep *ep, uint32_t bits)
@@ -46,7 +46,7 @@ struct dofi_ep *dofi_deferred_take(struct dofi_ia *ia, uint32_t *bits, uint32_t 
 		*bits = atomic_exchange(&ep->deferred, 0);
 	}
 	if (dofi_list_empty(&ia->deferred))
-		atomic_store_explicit(&ia->deferred_pending, false, memory_order_release);
+		atomic_fetch_and(&ia->deferred_pending, ~DOFI_PENDING_EPS);
 	pthread_mutex_unlock(&ia->deferred_lock);
 	return ep;
 }
@@ -68,10 +68,8 @@ bool dofi_deferred_is_refused(struct dofi_ia *ia)
 }
 
 /* The holder of cm_lock that frees or resets an EP has cleared its work from the list. */
-void dofi_deferred_put_back(struct dofi_ep *ep, uint32_t bits, uint32_t life)
+void dofi_deferred_put_back(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits, uint32_t life)
 {
-	struct dofi_ia *ia = ep->obj.ia;
-
 	pthread_mutex_lock(&ia->deferred_lock);
 	if (dofi_ep_live(ep) && atomic_load(&ep->life) == life)
 		deferred_enlist(ia, ep, bits);

@@ -23,8 +23,9 @@
 #include "base/lock.h"
 #include "object/ia.h"
 
-/* Fewest calls between two looks of dequeuing at the clock (data/evd_dequeue.c). */
-#define DOFI_EVD_CALLS_LEAST 4
+/* Fewest calls between two looks of dequeuing at the clock (data/evd_dequeue.c): a program that
+ * calls every few hundred microseconds has to keep the lease. */
+#define DOFI_EVD_CALLS_LEAST 2
 
 /* How the progress thread drives the CQ while no consumer reads it; owned by that thread. */
 enum dofi_evd_progress {

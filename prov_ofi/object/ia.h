@@ -68,12 +68,17 @@ struct dofi_progress {
 	_Atomic uint64_t used_at;        /* last look of a consumer's call at the clock */
 	int retry_ms;                    /* until refused requests are tried again; private */
 	uint32_t pass, passed;           /* calls that gain no lease; those so far; private */
+	bool granted;                    /* the lease, in this round; private */
 	unsigned int requests;           /* whose completions it has read; private */
 	_Atomic bool left_to_waiter;     /* some CQ: the end of a wait starts the timer */
 	_Atomic uint64_t extend_at;      /* polls restart the timer after that time */
 	_Atomic uint64_t extend_until;   /* but not after this one, when the thread looks */
 	void (*end)(struct dofi_ia *ia); /* last action of the thread; NULL: none */
 };
+
+/* What ia->deferred_pending contains (object/deferred_work.h). */
+#define DOFI_PENDING_EPS 1u  /* the list of EPs */
+#define DOFI_PENDING_COLL 2u /* the next call of a consumer for an EVD runs the collectives */
 
 /* Provider-specific attributes. */
 #define DOFI_NAMED 33
@@ -132,9 +137,10 @@ struct dofi_ia {
 	struct dofi_evd *_Atomic coll_evd; /* its EVD */
 	const struct dofi_coll_hooks *_Atomic coll_hooks;
 	_Atomic unsigned int coll_users; /* threads inside: see coll_handle.h; never reset */
+	_Atomic uint64_t coll_due_at;    /* when a consumer's call is to run them */
 
 	pthread_mutex_t deferred_lock;
-	_Atomic bool deferred_pending;
+	_Atomic unsigned int deferred_pending; /* DOFI_PENDING_ bits */
 	struct dofi_list deferred; /* endpoints with deferred work, done without EVD locks */
 	void (*run_deferred)(struct dofi_ia *ia); /* set by dofi_progress_open */
 	struct dofi_list agents;                  /* queued calls (object/agent.h) */

@@ -8,6 +8,9 @@
 #include "base/forkfd.h"
 #include "object/progress_wakeup.h"
 
+/* Polls of other queues run the collectives at this interval, or at their looks at the clock. */
+#define COLL_GAP DOFI_US(25)
+
 void dofi_progress_wakeup(struct dofi_ia *ia)
 {
 	/* Not into a file of the program. */
@@ -41,11 +44,23 @@ void dofi_progress_set_timer(struct dofi_ia *ia, uint64_t ns)
 	timerfd_settime(ia->prog.timer_fd, 0, &after, NULL);
 }
 
+/* The thread leaves the queue of the collectives to consumers that have the lease, which may read
+ * other queues only: their calls run the collectives at intervals, as deferred work. */
+static void progress_request_coll(struct dofi_ia *ia, uint64_t now)
+{
+	if (now < atomic_load_explicit(&ia->coll_due_at, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&ia->coll_due_at, now + COLL_GAP, memory_order_relaxed);
+	atomic_fetch_or(&ia->deferred_pending, DOFI_PENDING_COLL);
+}
+
 void dofi_progress_renew_lease(struct dofi_ia *ia, uint64_t now)
 {
 	uint64_t at = atomic_load_explicit(&ia->prog.extend_at, memory_order_relaxed), period;
 
 	atomic_store_explicit(&ia->prog.used_at, now, memory_order_relaxed);
+	if (atomic_load_explicit(&ia->coll_evd, memory_order_relaxed))
+		progress_request_coll(ia, now);
 	if (now < at || now > atomic_load_explicit(&ia->prog.extend_until, memory_order_relaxed))
 		return;
 	period = dofi_progress_period(ia);

@@ -87,7 +87,7 @@ void dofi_progress_run_deferred(struct dofi_ia *ia)
 	/* Bounded: work that is put back meanwhile is left to the next run. */
 	for (int i = 0; i < 64 && !last && (ep = dofi_deferred_take(ia, &bits, &life)); i++) {
 		if ((bits & DOFI_DEFERRED_EQ) && !deferred_establish(ia, ep, life)) {
-			dofi_deferred_put_back(ep, DOFI_DEFERRED_EQ, life);
+			dofi_deferred_put_back(ia, ep, DOFI_DEFERRED_EQ, life);
 			/* The thread looks at intervals. */
 			if (!dofi_progress_is_me(ia))
 				dofi_progress_wakeup(ia);
@@ -105,7 +105,7 @@ void dofi_progress_run_deferred(struct dofi_ia *ia)
 		if (bits & DOFI_DEFERRED_MARKS)
 			dofi_srq_raise(ep);
 		if ((bits & ENDS) && !deferred_end_connection(ia, ep, bits, life)) {
-			dofi_deferred_put_back(ep, bits & ENDS, life);
+			dofi_deferred_put_back(ia, ep, bits & ENDS, life);
 			dofi_progress_wakeup(ia);
 			return;
 		}

@@ -120,16 +120,17 @@ static int progress_round(struct dofi_ia *ia, const struct epoll_event *events, 
 		ms = atomic_load(&ia->prog.period) ? DOFI_TICK_MS : 0;
 	pthread_mutex_unlock(&ia->cm_lock);
 
-	if (dofi_deferred_pending(ia))
+	if (dofi_deferred_has_eps(ia))
 		dofi_deferred_run(ia);
 	dofi_coll_run(ia);
 	dofi_agents_run(ia);
-	if (dofi_deferred_pending(ia)) {
+	if (dofi_deferred_has_eps(ia)) {
 		int retry = progress_retry_ms(ia, n);
 
 		if (ms < 0 || ms > retry)
 			ms = retry;
 	}
+	dofi_progress_begin_lease(ia);
 	return dofi_progress_timeout(deadline, ms);
 }
 
@@ -163,7 +164,7 @@ static int progress_lost_round(struct dofi_ia *ia)
 	dofi_outage_lost(ia);
 	dofi_timers_run(&ia->timers, dofi_now());
 	pthread_mutex_unlock(&ia->cm_lock);
-	if (dofi_deferred_pending(ia))
+	if (dofi_deferred_has_eps(ia))
 		dofi_deferred_run(ia);
 	dofi_agents_run(ia);
 	return LOST_TICK_MS;

@@ -200,7 +200,8 @@ static void progress_continue_lease(struct dofi_ia *ia, uint32_t calls)
 
 /* The lease is continued, or ends, when the timer expires. It is granted for an event that
  * consumers may handle themselves, if they have called before it. Requests that the thread has
- * completed count as calls. */
+ * completed count as calls. Its first period begins at the end of the round: a round may take as
+ * long as the period, and the processor that a consumer needs to use the lease. */
 void dofi_progress_look(struct dofi_ia *ia, unsigned int kinds)
 {
 	uint64_t now, period = dofi_progress_period(ia) / FIRST_PART;
@@ -221,7 +222,16 @@ void dofi_progress_look(struct dofi_ia *ia, unsigned int kinds)
 	if (calls && (ia->prog.automatic || !progress_passes_over(&ia->prog, calls))) {
 		now = dofi_now();
 		progress_start_period(ia, period, now + period, now);
+		ia->prog.granted = true;
 	}
+}
+
+/* Only the timer: calls may have renewed the lease, or requested the end of the period. */
+void dofi_progress_begin_lease(struct dofi_ia *ia)
+{
+	if (ia->prog.granted)
+		dofi_progress_set_timer(ia, atomic_load(&ia->prog.period));
+	ia->prog.granted = false;
 }
 
 /* True if a consumer has read the CQ since the look before last, or since the last one: while a

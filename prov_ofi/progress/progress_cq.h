@@ -17,6 +17,8 @@ void dofi_progress_cq_ready(struct dofi_ia *ia, struct dofi_evd *evd);
 /* Takes over the CQs that are not left to consumers. Returns for how many ms the thread may block,
  * as required by stalled CQs; -1: indefinitely. */
 int dofi_progress_check_cqs(struct dofi_ia *ia, unsigned int kinds);
+/* Last step of a round: the period of a lease that has been granted in it begins. No lock. */
+void dofi_progress_begin_lease(struct dofi_ia *ia);
 /* The ms until the deadline, rounded up, or `ms` (-1: indefinitely) if less. Needs no lock. */
 int dofi_progress_timeout(uint64_t deadline, int ms);
 
