@@ -89,10 +89,10 @@ rmr_invalidate_key_is_dead_when_the_message_has_arrived_in_2_0	data/cq_data.h	s/
 flags_fenced_send_carries_what_the_read_before_it_brought	data/dto_submit.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
 rules_fenced_write_carries_what_the_read_before_it_brought	data/dto_submit.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
 rmr_dto_fenced_bind_waits_for_the_reads_before_it	data/dto_submit.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
-lmr_check_send_segment_outside_its_region_is_ARG3	object/lmr_table.h	s/ \&\& end <= r->length//
-lmr_check_send_second_segment_outside_is_ARG3	data/dto_general.c	s/!dofi_region_covers(r, .*))/0)/
-lmr_check_recv_other_pz_is_PROTECTION_VIOLATION	data/dto_general.c	s/(pz && r->pz != pz)/(0)/
-lmr_check_recv_missing_right_is_PRIVILEGES_VIOLATION	data/dto_general.c	s/!(r->priv & need)/0/
+lmr_check_send_segment_outside_its_region_is_ARG3	object/lmr_table.h	s/end <= DOFI_REGION_GET(r->length);/1;/
+lmr_check_send_second_segment_outside_is_ARG3	data/dto_general.c	s/if (!covers)/if (!covers \&\& 0)/
+lmr_check_recv_other_pz_is_PROTECTION_VIOLATION	data/dto_general.c	s/(pz && zone != pz)/(0)/
+lmr_check_recv_missing_right_is_PRIVILEGES_VIOLATION	data/dto_general.c	s/(r->priv) & need;/(r->priv) | 1;/
 rules_cookies_of_every_kind_come_back_bit_for_bit	data/dto_post.h	s/dto->cookie = cookie;/dto->cookie.as_64 = cookie.as_64 \& UINT32_MAX;/
 rules_front_segments_are_filled_first	data/dto_general.c	s/i < n; i++, seg++)/i < n; i++, seg += i == 1 ? n - 1 : -1)/
 rules_triplets_may_be_changed_as_soon_as_a_post_returns	data/dto_post.h	s/dto->remote_addr = dofi_rmr_addr(remote);/dto->remote_addr = 0;/
@@ -104,8 +104,8 @@ flags_recv_unsignalled_without_the_attribute_is_ARG5	data/dto_general.c	s/(allow
 dto_receives_beyond_the_limit_are_INSUFFICIENT_RESOURCES	data/dto_general.c	s/return dofi_queue_count(q) < q->limit;/return true;/
 srq_ep_posting_a_receive_is_refused	data/dto_general.c	s/return ep->srq ? DOFI_ERR/return 0 ? DOFI_ERR/
 lmr_check_recv_segment_outside_its_region_is_ARG3	data/dto_post.h	s/!dofi_region_covers(r, .*))/0)/
-lmr_check_rdma_write_other_pz_is_PROTECTION_VIOLATION	data/dto_post.h	s/if ((writes ? r->writable : r->readable) != ep->pz ||/if (!(writes ? r->writable : r->readable) ||/
-lmr_check_send_missing_right_is_PRIVILEGES_VIOLATION	data/dto_post.h	s/if ((writes ? r->writable : r->readable) != ep->pz ||/if (r->pz != ep->pz ||/
+lmr_check_rdma_write_other_pz_is_PROTECTION_VIOLATION	data/dto_post.h	s/if (\(DOFI_REGION_GET(\*(writes .*))\) != ep->pz ||/if (!\1 ||/
+lmr_check_send_missing_right_is_PRIVILEGES_VIOLATION	data/dto_post.h	s/if (DOFI_REGION_GET(\*(writes .*)) != ep->pz ||/if (DOFI_REGION_GET(r->pz) != ep->pz ||/
 lmr_check_rdma_read_missing_right_is_PRIVILEGES_VIOLATION	data/dto_post.h	s/kind == DOFI_RECV || kind == DOFI_READ;/kind == DOFI_RECV;/
 lmr_check_send_of_one_segment_where_none_is_allowed_is_ARG2	data/dto_post.h	s/(kind != DOFI_RECV && !dofi_ep_max_iov(ep, kind)) ||/0 ||/
 lmr_check_rdma_of_fewer_segments_than_other_requests	data/dto_general.c	s/o->n > dofi_ep_max_iov(ep, o->kind)/o->n > ep->attr.max_request_iov/

@@ -107,7 +107,7 @@ DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr,
 	if (!addr)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	args.qual = dofi_addr_port(addr);
-	ret = dofi_cm_check_connect(ep->obj.ia, &args);
+	ret = dofi_cm_check_connect(dofi_obj_ia(&ep->obj), &args);
 	if (ret)
 		return ret;
 	/* The address of a CSP always has a port. */

@@ -37,7 +37,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	memset(param, 0, sizeof(*param));
-	param->ia_handle = dofi_api_ia_handle(ep->obj.ia);
+	param->ia_handle = dofi_api_ia_handle(dofi_obj_ia(&ep->obj));
 	dofi_lock(&ep->lock);
 	param->ep_state = ep->state;
 	param->local_ia_address_ptr = &ep->local.sa;
@@ -245,10 +245,10 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DA
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	ia = ep->obj.ia;
+	ia = dofi_obj_ia(&ep->obj);
 	pthread_mutex_lock(&ia->cm_lock);
 	dofi_lock(&ep->lock);
-	if (!dofi_ep_live(ep))
+	if (!dofi_obj_remains(&ep->obj, ia))
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	else if (!ep_attr_state_allows(ep, mask))
 		ret = dofi_ret_ep_state(ep->state);

@@ -85,13 +85,15 @@ static DAT_RETURN ep_make_and_publish(const struct ep_args *r, DAT_RETURN_SUBTYP
 	if (!ret)
 		ret = dofi_ep_make(ia, &use, r->srq, &ep);
 	if (!ret) {
+		dofi_lock(&ep->lock);
 		dofi_ep_set_evds(ep, r->recv, r->req, r->conn);
+		ep->pz = r->pz;
+		dofi_unlock(&ep->lock);
+		if (r->pz)
+			r->pz->users++;
 		ret = ep_open_datagrams(ep);
 	}
 	if (!ret) {
-		ep->pz = r->pz;
-		if (r->pz)
-			r->pz->users++;
 		dofi_obj_publish(&ep->obj);
 		*out = ep;
 	}
@@ -147,9 +149,9 @@ DAT_RETURN dofi_ep_free(DAT_EP_HANDLE handle)
 
 	if (!ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	ia = ep->obj.ia;
+	ia = dofi_obj_ia(&ep->obj);
 	pthread_mutex_lock(&ia->cm_lock);
-	if (!dofi_ep_live(ep))
+	if (!dofi_obj_remains(&ep->obj, ia))
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	else if (ep->state == DAT_EP_STATE_RESERVED ||
 		 ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
@@ -169,9 +171,9 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)
 
 	if (!ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	ia = ep->obj.ia;
+	ia = dofi_obj_ia(&ep->obj);
 	pthread_mutex_lock(&ia->cm_lock);
-	if (!dofi_ep_live(ep)) {
+	if (!dofi_obj_remains(&ep->obj, ia)) {
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	} else if (ep->state == DAT_EP_STATE_DISCONNECTED) {
 		/* Operations were flushed when the state was entered, or when they were posted. */
@@ -182,7 +184,7 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)
 		dofi_unlock(&ep->lock);
 		/* Pending deferred work concerns the former connection. */
 		dofi_deferred_cancel(ep);
-		dofi_srq_raise(ep);
+		dofi_srq_raise(ia, ep);
 	} else if (ep->state != DAT_EP_STATE_UNCONNECTED) {
 		ret = dofi_ret_ep_state(ep->state);
 	}

@@ -207,13 +207,13 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 
 	if (!cr)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
-	ia = cr->obj.ia;
+	ia = dofi_obj_ia(&cr->obj);
 	ret = dofi_cr_check_priv(ia, size, priv, DAT_INVALID_ARG3, DAT_INVALID_ARG4);
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&ia->cm_lock);
-	ret = dofi_cr_live(cr) ? cr_choose_ep(cr, ep_handle, &ep)
-			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	ret = dofi_obj_remains(&cr->obj, ia) ? cr_choose_ep(cr, ep_handle, &ep)
+					     : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	if (!ret && ep->ud)
 		ret = cr_accept_datagrams(cr, ep, size, priv);
 	else if (!ret) {

@@ -354,16 +354,20 @@ DAT_RETURN dofi_cm_connect(struct dofi_ep *ep, const struct sockaddr *peer,
 			   const struct dofi_connect_args *args)
 {
 	struct attempt a = { .args = *args };
-	struct dofi_ia *ia = ep->obj.ia;
+	struct dofi_ia *ia = dofi_obj_ia(&ep->obj);
 	DAT_RETURN ret = cm_target(ia, peer, args->qual, &a.addr);
 
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&ia->cm_lock);
-	/* The argument's default value means the endpoint's attribute. */
-	if (a.args.qos == DAT_QOS_BEST_EFFORT)
-		a.args.qos = ep->attr.qos;
-	ret = cm_find_target(ep, &a);
+	if (dofi_obj_remains(&ep->obj, ia)) {
+		/* The argument's default value means the endpoint's attribute. */
+		if (a.args.qos == DAT_QOS_BEST_EFFORT)
+			a.args.qos = ep->attr.qos;
+		ret = cm_find_target(ep, &a);
+	} else {
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	}
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ret;
 }
@@ -385,7 +389,7 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CO
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!addr)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	ret = dofi_cm_check_connect(ep->obj.ia, &args);
+	ret = dofi_cm_check_connect(dofi_obj_ia(&ep->obj), &args);
 	if (ret)
 		return ret;
 	if (flags != DAT_CONNECT_DEFAULT_FLAG)
@@ -408,17 +412,18 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 
 	if (!ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	ia = ep->obj.ia;
+	ia = dofi_obj_ia(&ep->obj);
 	dup = (struct dofi_ep *)dofi_obj_check(dup_handle, DAT_HANDLE_TYPE_EP, ia);
 	if (!dup)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	args.qual = dup->qual;
 	ret = dofi_cm_check_connect(ia, &args);
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&ia->cm_lock);
 	/* The passive side has no qualifier to connect to. */
-	if (dup->state != DAT_EP_STATE_CONNECTED || !dup->active)
+	if (!dofi_obj_remains(&dup->obj, ia))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	else if (dup->state != DAT_EP_STATE_CONNECTED || !dup->active)
 		ret = dofi_ret_ep_state(dup->state);
 	args.qual = dup->qual;
 	peer = dup->remote;

@@ -54,13 +54,13 @@ DAT_RETURN dofi_cr_refuse(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PVOID 
 
 	if (!cr)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
-	ia = cr->obj.ia;
+	ia = dofi_obj_ia(&cr->obj);
 	ret = dofi_cr_check_priv(ia, size, priv, DAT_INVALID_ARG2, DAT_INVALID_ARG3);
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&ia->cm_lock);
-	ret = dofi_cr_live(cr) ? cr_reject(cr, priv, (uint16_t)size)
-			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	ret = dofi_obj_remains(&cr->obj, ia) ? cr_reject(cr, priv, (uint16_t)size)
+					     : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	if (!ret && dofi_obj_retire(&cr->obj)) {
 		dofi_cr_destroy(cr, 0);
 		dofi_cm_read_events(ia);
@@ -121,10 +121,10 @@ DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qual)
 
 	if (!cr)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
-	ia = cr->obj.ia;
+	ia = dofi_obj_ia(&cr->obj);
 	pthread_mutex_lock(&ia->cm_lock);
-	ret = dofi_cr_live(cr) ? cr_hand_off(cr, qual)
-			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	ret = dofi_obj_remains(&cr->obj, ia) ? cr_hand_off(cr, qual)
+					     : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ret;
 }

@@ -68,10 +68,10 @@ DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	ia = ep->obj.ia;
+	ia = dofi_obj_ia(&ep->obj);
 	pthread_mutex_lock(&ia->cm_lock);
-	ret = dofi_ep_live(ep) ? cm_disconnect(ep, flags == DAT_CLOSE_GRACEFUL_FLAG)
-			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	ret = dofi_obj_remains(&ep->obj, ia) ? cm_disconnect(ep, flags == DAT_CLOSE_GRACEFUL_FLAG)
+					     : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!ret)
 		DOFI_COUNT(ep->counts->disconnects, 1);
 	pthread_mutex_unlock(&ia->cm_lock);

@@ -357,9 +357,9 @@ DAT_RETURN dofi_sp_free(DAT_HANDLE handle, DAT_HANDLE_TYPE type, DAT_RETURN subt
 
 	if (!sp)
 		return DOFI_ERR(DAT_INVALID_HANDLE, subtype);
-	ia = sp->obj.ia;
+	ia = dofi_obj_ia(&sp->obj);
 	pthread_mutex_lock(&ia->cm_lock);
-	if (!dofi_obj_retire(&sp->obj)) {
+	if (!dofi_obj_remains(&sp->obj, ia) || !dofi_obj_retire(&sp->obj)) {
 		pthread_mutex_unlock(&ia->cm_lock);
 		return DOFI_ERR(DAT_INVALID_HANDLE, subtype);
 	}
@@ -395,7 +395,7 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_H
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	pthread_mutex_lock(&ia->cm_lock);
-	if (ep && !dofi_ep_live(ep))
+	if (ep && !dofi_obj_remains(&ep->obj, ia))
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	else if (ep && ep->ud)
 		ret = DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);

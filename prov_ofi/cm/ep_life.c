@@ -144,7 +144,16 @@ void dofi_ep_reset_fields(struct dofi_ep *ep)
 	ep->max_reads = UINT32_MAX;
 }
 
-/* The memory of an EP may have been another EP's. */
+static void ep_free_queues(struct dofi_ep *ep)
+{
+	DOFI_ASSERT_LOCKED(&ep->lock);
+	free(ep->rq.dto);
+	free(ep->sq.dto);
+	memset(&ep->rq, 0, sizeof(ep->rq));
+	memset(&ep->sq, 0, sizeof(ep->sq));
+}
+
+/* The memory of an EP may have been another EP's, whose handle a thread may still be using. */
 static void ep_init(struct dofi_ep *ep, const struct dofi_ia *ia, const DAT_EP_ATTR *attr)
 {
 	ep->count_base = NULL;
@@ -184,6 +193,7 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 {
 	struct dofi_ep *ep = dofi_obj_new(ia, DAT_HANDLE_TYPE_EP);
 	unsigned int number = 0;
+	int ret;
 
 	DOFI_ASSERT_LOCKED(&ia->cm_lock);
 	if (!ep)
@@ -195,10 +205,15 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	}
 	ep->counts->kind = srq ? DOFI_SLOT_SRQ : 0;
+	dofi_lock(&ep->lock);
 	ep_init(ep, ia, attr);
-	if (dofi_queue_resize(&ep->rq, srq ? 0 : (uint32_t)attr->max_recv_dtos,
-			      srq ? 0 : (uint32_t)attr->max_recv_iov) ||
-	    dofi_queue_resize(&ep->sq, (uint32_t)attr->max_request_dtos, dofi_ep_request_iov(attr)))
+	ret = dofi_queue_resize(&ep->rq, srq ? 0 : (uint32_t)attr->max_recv_dtos,
+				srq ? 0 : (uint32_t)attr->max_recv_iov);
+	if (!ret)
+		ret = dofi_queue_resize(&ep->sq, (uint32_t)attr->max_request_dtos,
+					dofi_ep_request_iov(attr));
+	dofi_unlock(&ep->lock);
+	if (ret)
 		goto no_queues;
 	/* Reserves an event that reports that its buffers are free again. */
 	if (srq && ia->async_evd && !dofi_evd_reserve(ia->async_evd))
@@ -213,8 +228,9 @@ no_timer:
 	if (srq && ia->async_evd)
 		dofi_evd_unreserve(ia->async_evd);
 no_queues:
-	free(ep->rq.dto);
-	free(ep->sq.dto);
+	dofi_lock(&ep->lock);
+	ep_free_queues(ep);
+	dofi_unlock(&ep->lock);
 	dofi_counter_slot_free(DOFI_COUNTER_EP, ep->counts);
 	dofi_obj_release(&ep->obj);
 	return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
@@ -251,7 +267,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	dofi_sp_forget_ep(ep);
 	dofi_dto_forget(ep);
 	dofi_deferred_cancel(ep);
-	dofi_srq_raise(ep);
+	dofi_srq_raise(ia, ep);
 	dofi_lock(&ep->recv_evd->lock);
 	dofi_srq_disown(ep, ep->recv_evd);
 	dofi_unlock(&ep->recv_evd->lock);
@@ -263,10 +279,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	dofi_msg_prefixes_free(&ep->rq.prefixes);
 	dofi_msg_prefixes_free(&ep->sq.prefixes);
 	dofi_lock(&ep->lock);
-	free(ep->rq.dto);
-	free(ep->sq.dto);
-	memset(&ep->rq, 0, sizeof(ep->rq));
-	memset(&ep->sq, 0, sizeof(ep->sq));
+	ep_free_queues(ep);
 	ep_drop_evds(ep);
 	if (ep->pz)
 		ep->pz->users--;

@@ -89,7 +89,7 @@ static DAT_RETURN call_on_group(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list a
 
 	if (!h)
 		return ret;
-	ia = h->obj.ia;
+	ia = dofi_obj_ia(&h->obj);
 	if (!dofi_coll_enter(ia))
 		return ret;
 	coll = ia->coll;

@@ -68,20 +68,25 @@ ALWAYS_INLINE DAT_RETURN dto_take_segments(struct dofi_ia *ia, const struct dofi
 	uint64_t total = 0;
 
 	for (DAT_COUNT i = 0; i < n; i++, seg++) {
-		const struct dofi_region *r = dofi_region_find(&ia->lmrs, seg->lmr_context);
+		const struct dofi_region *r = dofi_region_at(&ia->lmrs, seg->lmr_context);
+		struct dofi_pz *zone = DOFI_REGION_GET(r->pz);
+		bool may = DOFI_REGION_GET(r->priv) & need;
+		bool covers = dofi_region_covers(r, seg->virtual_address, seg->segment_length);
+		uint64_t bias = DOFI_REGION_GET(r->bias);
+		void *memory = DOFI_REGION_GET(r->desc);
 
-		if (!r || !(r->priv & need))
+		if (!may || !dofi_region_is_valid(r, seg->lmr_context))
 			return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, rule->privilege);
-		if (!dofi_region_covers(r, seg->virtual_address, seg->segment_length))
+		if (!covers)
 			return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-		if ((pz && r->pz != pz) || (first && r->pz != first))
+		if ((pz && zone != pz) || (first && zone != first))
 			return DOFI_ERR(DAT_PROTECTION_VIOLATION, rule->protection);
-		first = r->pz;
+		first = zone;
 		if (!seg->segment_length)
 			continue;
-		iov[count].iov_base = (void *)(uintptr_t)(seg->virtual_address + r->bias);
+		iov[count].iov_base = (void *)(uintptr_t)(seg->virtual_address + bias);
 		iov[count].iov_len = seg->segment_length;
-		desc[count++] = r->desc;
+		desc[count++] = memory;
 		total += seg->segment_length;
 	}
 	dto->pz = first;

@@ -97,7 +97,8 @@ ALWAYS_INLINE bool dofi_dto_goes_at_once(struct dofi_ep *ep, struct dofi_queue *
 	       !dofi_dto_fenced(ep, kind, 0);
 }
 
-/* Finds the memory of the segment, as dto_take_segments in data/dto_general.c. */
+/* Finds the memory of the segment, as dto_take_segments in data/dto_general.c. Its region may be
+ * removed meanwhile. */
 ALWAYS_INLINE bool dofi_dto_take_segment(struct dofi_ep *ep, enum dofi_dto_kind kind,
 					 const DAT_LMR_TRIPLET *seg, struct dofi_segment *s)
 {
@@ -105,18 +106,16 @@ ALWAYS_INLINE bool dofi_dto_take_segment(struct dofi_ep *ep, enum dofi_dto_kind 
 	const struct dofi_region *r = dofi_region_at(&ep->obj.ia->lmrs, context);
 	bool writes = kind == DOFI_RECV || kind == DOFI_READ;
 
-	if (!dofi_region_is_valid(r, context))
-		return false;
 	s->len = seg->segment_length;
 	/* For requests one comparison also rejects length 0. */
 	if (kind == DOFI_RECV ? !s->len : s->len - 1 >= ep->max_size)
 		return false;
-	if ((writes ? r->writable : r->readable) != ep->pz ||
+	if (DOFI_REGION_GET(*(writes ? &r->writable : &r->readable)) != ep->pz ||
 	    !dofi_region_covers(r, seg->virtual_address, s->len))
 		return false;
-	s->base = (void *)(uintptr_t)(seg->virtual_address + r->bias);
-	s->desc = r->desc;
-	return true;
+	s->base = (void *)(uintptr_t)(seg->virtual_address + DOFI_REGION_GET(r->bias));
+	s->desc = DOFI_REGION_GET(r->desc);
+	return dofi_region_is_valid(r, context);
 }
 
 /* The remote segment has the same length or, for a write, is longer. */

@@ -237,7 +237,7 @@ static __attribute__((noinline)) DAT_RETURN evd_take_event(struct dofi_evd *evd,
 /* Releases the lock and executes deferred work. */
 static __attribute__((noinline)) DAT_RETURN evd_leave_deferred(struct dofi_evd *evd, DAT_RETURN ret)
 {
-	struct dofi_ia *ia = evd->obj.ia;
+	struct dofi_ia *ia = dofi_obj_ia(&evd->obj);
 
 	dofi_unlock(&evd->lock);
 	if (dofi_deferred_has_eps(ia))
@@ -250,7 +250,7 @@ static __attribute__((noinline)) DAT_RETURN evd_leave_deferred(struct dofi_evd *
 /* The same if there is any. `evd` may be freed once the lock is released. */
 ALWAYS_INLINE DAT_RETURN evd_leave(struct dofi_evd *evd, DAT_RETURN ret)
 {
-	if (DOFI_UNLIKELY(dofi_deferred_pending(evd->obj.ia)))
+	if (DOFI_UNLIKELY(dofi_deferred_pending(dofi_obj_ia(&evd->obj))))
 		return evd_leave_deferred(evd, ret);
 	dofi_unlock(&evd->lock);
 	return ret;

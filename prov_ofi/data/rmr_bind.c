@@ -48,8 +48,16 @@ DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *out)
 DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE handle)
 {
 	struct dofi_rmr *rmr = dofi_rmr_live(handle);
+	struct dofi_ia *ia;
+	bool mine;
 
-	if (!rmr || !dofi_obj_retire(&rmr->obj))
+	if (!rmr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+	ia = dofi_obj_ia(&rmr->obj);
+	pthread_mutex_lock(&ia->mr_lock);
+	mine = dofi_obj_remains(&rmr->obj, ia) && dofi_obj_retire(&rmr->obj);
+	pthread_mutex_unlock(&ia->mr_lock);
+	if (!mine)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
 	dofi_rmr_destroy(rmr);
 	return DAT_SUCCESS;
@@ -60,21 +68,27 @@ DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RM
 	struct dofi_rmr *rmr = dofi_rmr_live(handle);
 	const struct dofi_window *w;
 	DAT_RETURN ret = DAT_SUCCESS;
-	DAT_IA_HANDLE ia;
+	DAT_IA_HANDLE known;
+	struct dofi_ia *ia;
 
 	if (!rmr)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	ia = dofi_api_ia_handle(rmr->obj.ia);
-	pthread_mutex_lock(&rmr->obj.ia->mr_lock);
+	ia = dofi_obj_ia(&rmr->obj);
+	known = dofi_api_ia_handle(ia);
+	pthread_mutex_lock(&ia->mr_lock);
+	if (!dofi_obj_remains(&rmr->obj, ia)) {
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+		goto out;
+	}
 	w = rmr->bound;
 	/* An unbound RMR has no triplet; its other members are zero. */
 	if ((mask & ~DAT_RMR_FIELD_ALL) || (!w && (mask & DAT_RMR_FIELD_LMR_TRIPLET))) {
 		ret = DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	} else {
 		memset(param, 0, sizeof(*param));
-		param->ia_handle = ia;
+		param->ia_handle = known;
 		param->pz_handle = rmr->pz;
 		if (w) {
 			param->lmr_triplet = w->triplet;
@@ -83,7 +97,8 @@ DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RM
 		}
 		dofi_api_rmr_param(rmr, param);
 	}
-	pthread_mutex_unlock(&rmr->obj.ia->mr_lock);
+out:
+	pthread_mutex_unlock(&ia->mr_lock);
 	return ret;
 }
 
@@ -92,7 +107,7 @@ static bool rmr_locate(const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *t, uin
 {
 	const struct dofi_region *r = lmr->region;
 
-	*address = t->virtual_address + r->bias;
+	*address = t->virtual_address + DOFI_REGION_GET(r->bias);
 	return dofi_region_covers(r, t->virtual_address, t->segment_length);
 }
 
@@ -118,11 +133,11 @@ static int rmr_open_window(struct dofi_window *w, uint64_t address, const struct
 		dofi_region_remove(&ia->lmrs, r, w->context);
 		return ret;
 	}
-	r->base = w->zero_based ? 0 : address;
-	r->bias = w->zero_based ? address : 0;
-	r->length = w->triplet.segment_length;
+	DOFI_REGION_SET(r->base, w->zero_based ? 0 : address);
+	DOFI_REGION_SET(r->bias, w->zero_based ? address : 0);
+	DOFI_REGION_SET(r->length, w->triplet.segment_length);
 	dofi_region_set_rights(r, w->rmr->pz, w->priv);
-	r->desc = fi_mr_desc(w->mr);
+	DOFI_REGION_SET(r->desc, fi_mr_desc(w->mr));
 	r->lmr = NULL;
 	r->window = w;
 	w->only = only;
@@ -187,13 +202,13 @@ static DAT_RETURN rmr_make_window(const struct dofi_bind *b, struct dofi_rmr *rm
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN rmr_prepare(const struct dofi_bind *b, struct dofi_rmr *rmr, struct dofi_ep *ep,
-			      struct dofi_window **window)
+static DAT_RETURN rmr_prepare(struct dofi_ia *ia, const struct dofi_bind *b, struct dofi_rmr *rmr,
+			      struct dofi_ep *ep, struct dofi_window **window)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	*window = NULL;
-	if (rmr->dying)
+	if (!dofi_obj_remains(&rmr->obj, ia))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
 	if (rmr->for_ep && rmr->bound_ep && rmr->bound_ep != ep)
 		return DOFI_ERR(DAT_PROTECTION_VIOLATION, 0);
@@ -217,7 +232,7 @@ DAT_RETURN dofi_rmr_do_bind(const struct dofi_bind *b, DAT_RMR_CONTEXT *context)
 
 	if (!rmr)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
-	ia = rmr->obj.ia;
+	ia = dofi_obj_ia(&rmr->obj);
 	ep = (struct dofi_ep *)dofi_obj_check(b->ep, DAT_HANDLE_TYPE_EP, ia);
 	if (!ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
@@ -233,7 +248,7 @@ DAT_RETURN dofi_rmr_do_bind(const struct dofi_bind *b, DAT_RMR_CONTEXT *context)
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&ia->mr_lock);
-	ret = rmr_prepare(b, rmr, ep, &window);
+	ret = rmr_prepare(ia, b, rmr, ep, &window);
 	pthread_mutex_unlock(&ia->mr_lock);
 	if (ret)
 		return ret;

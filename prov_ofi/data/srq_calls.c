@@ -145,12 +145,14 @@ DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE handle)
 
 	if (!srq)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
-	ia = srq->obj.ia;
+	ia = dofi_obj_ia(&srq->obj);
 	pthread_rwlock_wrlock(&ia->uses);
 	dofi_lock(&srq->lock);
 	used = srq->users;
 	dofi_unlock(&srq->lock);
-	if (used)
+	if (!dofi_obj_remains(&srq->obj, ia))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	else if (used)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
 	else if (!dofi_obj_retire(&srq->obj))
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
@@ -162,7 +164,9 @@ DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE handle)
 
 void dofi_srq_attach(struct dofi_srq *srq, struct dofi_ep *ep)
 {
+	dofi_lock(&ep->lock);
 	ep->srq = srq;
+	dofi_unlock(&ep->lock);
 	dofi_lock(&srq->lock);
 	dofi_list_append(&srq->eps, &ep->shared.link);
 	srq->users++;

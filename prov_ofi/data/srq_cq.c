@@ -207,9 +207,8 @@ void dofi_srq_disown(struct dofi_ep *ep, struct dofi_evd *evd)
 	}
 }
 
-void dofi_srq_raise(struct dofi_ep *ep)
+void dofi_srq_raise(struct dofi_ia *ia, struct dofi_ep *ep)
 {
-	struct dofi_ia *ia = ep->obj.ia;
 	struct dofi_srq *srq;
 	bool freed;
 

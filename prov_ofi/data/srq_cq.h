@@ -37,6 +37,6 @@ void dofi_srq_forget(struct dofi_ep *ep);
 void dofi_srq_disown(struct dofi_ep *ep, struct dofi_evd *evd);
 /* Raises the events of watermarks that were passed. Caller holds no lock that ranks below cm_lock
  * (object/ia.h). */
-void dofi_srq_raise(struct dofi_ep *ep);
+void dofi_srq_raise(struct dofi_ia *ia, struct dofi_ep *ep);
 
 #endif

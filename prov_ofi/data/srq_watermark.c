@@ -18,7 +18,7 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *nbufs, DAT_COUNT 
 
 	if (!ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	ia = ep->obj.ia;
+	ia = dofi_obj_ia(&ep->obj);
 	dofi_lock(&ep->lock);
 	evd = ep->recv_evd;
 	if (!evd) { /* freed meanwhile */
@@ -111,16 +111,18 @@ static void watermark_set(struct dofi_ep *ep, DAT_COUNT soft, DAT_COUNT hard)
 DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT hard)
 {
 	struct dofi_ep *ep = dofi_ep_live(handle);
+	struct dofi_ia *ia;
 	DAT_RETURN ret;
 
 	if (!ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	ia = dofi_obj_ia(&ep->obj);
 	dofi_lock(&ep->lock);
 	ret = watermark_is_valid(ep, soft, hard);
 	if (!ret)
 		watermark_set(ep, soft, hard);
 	dofi_unlock(&ep->lock);
 	if (!ret)
-		dofi_deferred_run(ep->obj.ia);
+		dofi_deferred_run(ia);
 	return ret;
 }

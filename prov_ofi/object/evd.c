@@ -44,6 +44,7 @@ static int evd_open_cq(struct dofi_evd *evd)
 static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS flags,
 			     bool internal)
 {
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	evd->life++;
 	evd->flags = flags;
 	evd->qlen = (DAT_COUNT)dofi_evd_pow2((uint32_t)qlen);
@@ -53,7 +54,8 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	evd->head = evd->tail = evd->notified = evd->extra = 0;
 	evd->cno = NULL;
 	evd->enabled = evd->waitable = true;
-	evd->waiter = evd->sleeping = evd->dying = evd->dead = evd->overflowed = false;
+	evd->waiter = evd->sleeping = evd->dead = evd->overflowed = false;
+	evd->dying = true; /* until it is complete */
 	evd->no_read = !(flags & DTO_STREAMS);
 	evd->awaited = NULL;
 	evd->rest = evd->rest_end = 0;
@@ -147,6 +149,7 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 		 bool internal, struct dofi_evd **out)
 {
 	struct dofi_evd *evd = dofi_obj_new(ia, DAT_HANDLE_TYPE_EVD);
+	struct dofi_event *ring;
 	unsigned int number = 0;
 	int ret = -ENOMEM;
 
@@ -156,10 +159,14 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 	evd->counts = dofi_counter_slot_new(DOFI_COUNTER_EVD, ia->counts->head.number, number);
 	if (!evd->counts)
 		goto no_counts;
-	evd_reset_fields(evd, qlen, flags, internal);
-	evd->ring = calloc(evd->capacity, sizeof(*evd->ring));
-	if (!evd->ring)
+	ring = calloc(dofi_evd_pow2((uint32_t)qlen), sizeof(*ring));
+	if (!ring)
 		goto no_ring;
+	/* A thread may be using the handle of a former EVD in this memory. */
+	dofi_lock(&evd->lock);
+	evd_reset_fields(evd, qlen, flags, internal);
+	evd->ring = ring;
+	dofi_unlock(&evd->lock);
 	if (flags & DTO_STREAMS) {
 		ret = evd_open_cq(evd);
 		if (ret)
@@ -169,6 +176,9 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 		ret = -ESTALE;
 		goto no_cno;
 	}
+	dofi_lock(&evd->lock);
+	evd->dying = false;
+	dofi_unlock(&evd->lock);
 	evd_enlist(evd);
 	*out = evd;
 	return 0;
@@ -177,7 +187,7 @@ no_cno:
 		fi_close(&evd->cq->fid);
 	evd->cq = NULL;
 no_cq:
-	free(evd->ring);
+	free(ring);
 no_ring:
 	dofi_counter_slot_free(DOFI_COUNTER_EVD, evd->counts);
 no_counts:
@@ -198,11 +208,11 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 	if (evd->cq)
 		fi_close(&evd->cq->fid);
 	evd->cq = NULL;
-	evd->no_read = true;
 	if (evd->wake_fd >= 0)
 		dofi_forkfd_close(evd->wake_fd);
 	evd->wake_fd = -1;
 	dofi_lock(&evd->lock);
+	evd->no_read = true;
 	evd->life++;
 	free(evd->ring);
 	evd->ring = NULL;
@@ -258,12 +268,14 @@ DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HAND
 DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE handle)
 {
 	EVD_OR_RETURN(evd, handle);
-	struct dofi_ia *ia = evd->obj.ia;
+	struct dofi_ia *ia = dofi_obj_ia(&evd->obj);
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	pthread_rwlock_wrlock(&ia->uses);
 	/* The asynchronous EVD belongs to the IA. */
-	if (evd->feeds || evd == ia->async_evd)
+	if (!dofi_obj_remains(&evd->obj, ia))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	else if (evd->feeds || evd == ia->async_evd)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_IN_USE);
 	else if (!dofi_obj_retire(&evd->obj))
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
@@ -282,7 +294,7 @@ DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EV
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	dofi_lock(&evd->lock);
-	param->ia_handle = dofi_api_ia_handle(evd->obj.ia);
+	param->ia_handle = dofi_api_ia_handle(dofi_obj_ia(&evd->obj));
 	param->evd_qlen = evd->qlen;
 	param->evd_state = (evd->enabled ? DAT_EVD_STATE_ENABLED : DAT_EVD_STATE_DISABLED) |
 			   (evd->waitable ? DAT_EVD_STATE_WAITABLE : DAT_EVD_STATE_UNWAITABLE);
@@ -295,17 +307,17 @@ DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EV
 DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 {
 	EVD_OR_RETURN(evd, handle);
+	struct dofi_ia *ia = dofi_obj_ia(&evd->obj);
 	struct dofi_cno *cno = NULL;
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (cno_handle != DAT_HANDLE_NULL) {
-		cno = (struct dofi_cno *)dofi_obj_check(cno_handle, DAT_HANDLE_TYPE_CNO,
-							evd->obj.ia);
+		cno = (struct dofi_cno *)dofi_obj_check(cno_handle, DAT_HANDLE_TYPE_CNO, ia);
 		if (!cno)
 			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
 	}
 	dofi_lock(&evd->lock);
-	if (!dofi_evd_live(handle))
+	if (!dofi_obj_remains(&evd->obj, ia))
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	else if (!evd_assign_cno(evd, cno))
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
@@ -313,7 +325,7 @@ DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 	if (ret)
 		return ret;
 	/* With a CNO the progress thread monitors the CQ whether or not the consumer polls. */
-	dofi_progress_wakeup(evd->obj.ia);
+	dofi_progress_wakeup(ia);
 	return DAT_SUCCESS;
 }
 

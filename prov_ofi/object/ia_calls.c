@@ -5,7 +5,7 @@
 bool dofi_ia_enter(DAT_HANDLE handle, bool uses, struct dofi_ia **out)
 {
 	const struct dofi_obj *obj = dofi_obj_any(handle);
-	struct dofi_ia *ia = obj ? obj->ia : NULL;
+	struct dofi_ia *ia = obj ? dofi_obj_ia(obj) : NULL;
 	bool alive = true;
 
 	if (ia) {

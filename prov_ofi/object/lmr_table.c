@@ -126,10 +126,10 @@ out:
 
 void dofi_region_set_rights(struct dofi_region *r, struct dofi_pz *pz, DAT_MEM_PRIV_FLAGS priv)
 {
-	r->priv = priv;
-	r->pz = pz;
-	r->readable = priv & DOFI_READABLE ? pz : NULL;
-	r->writable = priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG ? pz : NULL;
+	DOFI_REGION_SET(r->priv, priv);
+	DOFI_REGION_SET(r->pz, pz);
+	DOFI_REGION_SET(r->readable, priv & DOFI_READABLE ? pz : NULL);
+	DOFI_REGION_SET(r->writable, priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG ? pz : NULL);
 }
 
 void dofi_region_open(struct dofi_region *r, uint32_t context)
@@ -146,7 +146,7 @@ bool dofi_region_has_desc(struct dofi_lmr_table *t, const void *desc)
 		const struct dofi_region *r = &t->chunk[i >> DOFI_LMR_CHUNK_BITS][i & (CHUNK - 1)];
 
 		found = atomic_load_explicit(&r->context, memory_order_acquire) == r->reserved &&
-			r->desc == desc;
+			DOFI_REGION_GET(r->desc) == desc;
 	}
 	pthread_mutex_unlock(&t->lock);
 	return found;

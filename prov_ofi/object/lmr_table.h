@@ -10,6 +10,12 @@
  * while it equals `context` of the region found. Regions that are not valid, and slots without a
  * region, have a context that differs in bit 0 from all that lead there, so that one comparison
  * suffices.
+ *
+ * A region may be removed, and its memory be used for another one, while a post reads it. Its
+ * atomic members are written by DOFI_REGION_SET while its context is not valid (`priv` also while
+ * it is), and read by DOFI_REGION_GET. A reader that finds the context valid afterwards has read
+ * members of one region: if one were of a later region, the context would be seen to have ended,
+ * and those of an earlier one were replaced before the program got the context.
  */
 #ifndef DOFI_LMR_TABLE_H
 #define DOFI_LMR_TABLE_H
@@ -39,18 +45,22 @@ struct dofi_region {
 	_Atomic uint32_t context; /* the complement of `reserved`: not valid */
 	uint32_t reserved;        /* its context, also before the region is opened */
 	struct dofi_region *next_free;
-	uint64_t base; /* first address in triplets (zero-based: 0) */
-	uint64_t length;
-	uint64_t bias; /* real address = address in the triplet + bias */
-	DAT_MEM_PRIV_FLAGS priv;
-	struct dofi_pz *pz;
+	_Atomic uint64_t base; /* first address in triplets (zero-based: 0) */
+	_Atomic uint64_t length;
+	_Atomic uint64_t bias; /* real address = address in the triplet + bias */
+	_Atomic(DAT_MEM_PRIV_FLAGS) priv;
+	struct dofi_pz *_Atomic pz;
 	/* `pz` if local operations may read the memory, and if they may write it; else NULL. A post
 	 * compares it with the PZ of its EP, which is never NULL while that is connected. */
-	struct dofi_pz *readable, *writable;
-	void *desc;                 /* libfabric's local descriptor */
+	struct dofi_pz *_Atomic readable, *_Atomic writable;
+	void *_Atomic desc;         /* libfabric's local descriptor */
 	struct dofi_lmr *lmr;       /* owner: an LMR, */
 	struct dofi_window *window; /* or the window of an RMR (object/rmr.h) */
 };
+
+#define DOFI_REGION_GET(member) atomic_load_explicit(&(member), memory_order_acquire)
+#define DOFI_REGION_SET(member, value) \
+	atomic_store_explicit(&(member), (value), memory_order_release)
 
 struct dofi_lmr_slots {
 	uint32_t mask;                 /* power of two minus 1 */
@@ -70,7 +80,8 @@ struct dofi_lmr_table {
 	uint32_t numbers[DOFI_LMR_NUMBERS];
 };
 
-/* Returns the only region that may have the context. */
+/* Returns the only region that may have the context, for dofi_region_is_valid after its members
+ * have been read. */
 ALWAYS_INLINE struct dofi_region *dofi_region_at(struct dofi_lmr_table *t, uint32_t context)
 {
 	const struct dofi_lmr_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
@@ -91,11 +102,12 @@ static inline struct dofi_region *dofi_region_find(struct dofi_lmr_table *t, uin
 }
 
 /* True if the region contains the whole range; `address` as in triplets. */
-static inline bool dofi_region_covers(const struct dofi_region *r, uint64_t address, uint64_t len)
+ALWAYS_INLINE bool dofi_region_covers(const struct dofi_region *r, uint64_t address, uint64_t len)
 {
 	uint64_t end;
 
-	return !__builtin_add_overflow(address - r->base, len, &end) && end <= r->length;
+	return !__builtin_add_overflow(address - DOFI_REGION_GET(r->base), len, &end) &&
+	       end <= DOFI_REGION_GET(r->length);
 }
 
 /* True: the region is valid and is not removed before dofi_region_release, which the caller must

@@ -56,7 +56,7 @@ static int mr_register_region(struct dofi_lmr *lmr)
 
 	if (ret)
 		lmr->mr = NULL;
-	lmr->region->desc = lmr->mr ? fi_mr_desc(lmr->mr) : NULL;
+	DOFI_REGION_SET(lmr->region->desc, lmr->mr ? fi_mr_desc(lmr->mr) : NULL);
 	lmr->rmr_context = key;
 	return ret;
 }
@@ -129,9 +129,9 @@ static DAT_RETURN mr_open_region(struct dofi_ia *ia, struct dofi_lmr *lmr)
 			       ? DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION)
 			       : dofi_ret(ret);
 	}
-	r->base = lmr->zero_based ? 0 : lmr->address;
-	r->bias = lmr->zero_based ? lmr->address : 0;
-	r->length = lmr->length;
+	DOFI_REGION_SET(r->base, lmr->zero_based ? 0 : lmr->address);
+	DOFI_REGION_SET(r->bias, lmr->zero_based ? lmr->address : 0);
+	DOFI_REGION_SET(r->length, lmr->length);
 	dofi_region_set_rights(r, lmr->pz, lmr->priv);
 	r->lmr = lmr;
 	r->window = NULL;
@@ -205,6 +205,8 @@ void dofi_lmr_destroy(struct dofi_lmr *lmr)
 DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
 {
 	const struct dofi_lmr *lmr = dofi_lmr_live(handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct dofi_ia *ia;
 
 	if (!lmr)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
@@ -212,7 +214,14 @@ DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LM
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	param->ia_handle = dofi_api_ia_handle(lmr->obj.ia);
+	ia = dofi_obj_ia(&lmr->obj);
+	param->ia_handle = dofi_api_ia_handle(ia);
+	/* A peer may invalidate the key meanwhile. */
+	pthread_mutex_lock(&ia->mr_lock);
+	if (!dofi_obj_remains(&lmr->obj, ia)) {
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+		goto out;
+	}
 	param->mem_type = lmr->mem_type;
 	param->region_desc = lmr->desc;
 	param->length = lmr->length;
@@ -223,7 +232,9 @@ DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LM
 	param->registered_size = lmr->length;
 	param->registered_address = lmr->address;
 	dofi_api_lmr_param(lmr, param);
-	return DAT_SUCCESS;
+out:
+	pthread_mutex_unlock(&ia->mr_lock);
+	return ret;
 }
 
 DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
@@ -234,10 +245,12 @@ DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
 
 	if (!lmr)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-	ia = lmr->obj.ia;
+	ia = dofi_obj_ia(&lmr->obj);
 	/* Under this lock no RMR can be bound to it. */
 	pthread_mutex_lock(&ia->mr_lock);
-	if (lmr->users)
+	if (!dofi_obj_remains(&lmr->obj, ia))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+	else if (lmr->users)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE);
 	else if (!dofi_obj_retire(&lmr->obj))
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
@@ -250,10 +263,10 @@ DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
 bool dofi_lmr_close_to_peers(struct dofi_lmr *lmr)
 {
 	DOFI_ASSERT_LOCKED(&lmr->obj.ia->mr_lock);
-	if (lmr->region->desc || !lmr->mr)
+	if (DOFI_REGION_GET(lmr->region->desc) || !lmr->mr)
 		return false;
-	lmr->region->priv &= ~DOFI_PRIV_REMOTE;
 	lmr->priv &= ~DOFI_PRIV_REMOTE;
+	DOFI_REGION_SET(lmr->region->priv, lmr->priv);
 	lmr->rmr_context = 0;
 	lmr->obj.ia->fab.desc->ops->close_mr(lmr->obj.ia, lmr->mr);
 	lmr->mr = NULL;
@@ -332,9 +345,11 @@ DAT_RETURN dofi_pz_free(DAT_PZ_HANDLE handle)
 
 	if (!pz)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-	ia = pz->obj.ia;
+	ia = dofi_obj_ia(&pz->obj);
 	pthread_rwlock_wrlock(&ia->uses);
-	if (pz->users)
+	if (!dofi_obj_remains(&pz->obj, ia))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	else if (pz->users)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_PZ_IN_USE);
 	else if (!dofi_obj_retire(&pz->obj))
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);

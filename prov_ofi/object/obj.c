@@ -12,7 +12,7 @@ struct dofi_obj *dofi_obj_check(DAT_HANDLE handle, DAT_HANDLE_TYPE type, struct 
 
 	if (!obj || !dofi_slab_owns(&dofi_slabs[type], obj) || !dofi_obj_live(obj, type))
 		return NULL;
-	return !ia || obj->ia == ia ? obj : NULL;
+	return !ia || dofi_obj_remains(obj, ia) ? obj : NULL;
 }
 
 struct dofi_obj *dofi_obj_any(DAT_HANDLE handle)
@@ -64,13 +64,15 @@ void *dofi_obj_new(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 
 	if (!obj)
 		return NULL;
-	/* An IA refers to itself; its caller sets the provider. */
-	obj->ia = ia ? ia : (struct dofi_ia *)obj;
+	/* A thread may be using the handle of a former object. An IA refers to itself; its caller
+	 * sets the provider. */
+	__atomic_store_n(&obj->ia, ia ? ia : (struct dofi_ia *)obj, __ATOMIC_RELAXED);
 	if (ia) {
-		obj->provider = ia->obj.provider;
+		__atomic_store_n(&obj->provider, ia->obj.provider, __ATOMIC_RELAXED);
 		dofi_count_memory(ia->counts, dofi_slabs[type].size, true);
 	}
-	obj->type = type;
+	if (obj->type != type)
+		obj->type = type;
 	obj->context.as_64 = 0;
 	dofi_list_init(&obj->link);
 	return obj;

@@ -21,8 +21,8 @@ struct dofi_ia;
 struct dofi_obj {
 	DAT_PROVIDER *provider; /* ABI: first member of every object */
 	_Atomic uint32_t magic;
-	DAT_HANDLE_TYPE type;
-	struct dofi_ia *ia;
+	DAT_HANDLE_TYPE type;  /* the same as long as the memory exists */
+	struct dofi_ia *ia;    /* of a handle that may have been freed: dofi_obj_ia */
 	DAT_CONTEXT context;   /* the consumer's */
 	struct dofi_list link; /* ia->objs[type], under ia->obj_lock */
 };
@@ -35,11 +35,11 @@ extern struct dofi_slab dofi_slabs[DOFI_KINDS];
 
 /* Check of the handle that has selected this provider: any libdat has loaded `provider` through it,
  * so it is not NULL. One load and one comparison. */
-static inline bool dofi_obj_is_live(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
+static inline bool dofi_obj_is_live(const void *handle, DAT_HANDLE_TYPE type)
 {
 	const struct dofi_obj *obj = handle;
 
-	return atomic_load_explicit(&obj->magic, memory_order_relaxed) == DOFI_OBJ_MAGIC(type);
+	return atomic_load_explicit(&obj->magic, memory_order_acquire) == DOFI_OBJ_MAGIC(type);
 }
 
 /* The same for any handle, which may be NULL: a caller that has found the provider elsewhere passes
@@ -47,6 +47,23 @@ static inline bool dofi_obj_is_live(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 static inline struct dofi_obj *dofi_obj_live(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 {
 	return handle && !((uintptr_t)handle & 7) && dofi_obj_is_live(handle, type) ? handle : NULL;
+}
+
+/* The IA of a handle that another thread may have freed since it was found live: its memory may
+ * become an object of another IA meanwhile (dofi_obj_remains). */
+static inline struct dofi_ia *dofi_obj_ia(const struct dofi_obj *obj)
+{
+	return __atomic_load_n(&obj->ia, __ATOMIC_ACQUIRE);
+}
+
+/* True if an object whose IA the caller has read, and then locked, still belongs to it: another
+ * thread may have freed it in between, and its memory may have become an object of another IA. With
+ * the lock under which objects of the kind are freed, it remains until that is released: one that
+ * is live before and after its IA was read has belonged to that IA at the end. */
+static inline bool dofi_obj_remains(const struct dofi_obj *obj, const struct dofi_ia *ia)
+{
+	return dofi_obj_is_live(obj, obj->type) && dofi_obj_ia(obj) == ia &&
+	       dofi_obj_is_live(obj, obj->type);
 }
 
 /* Full check for handles that did not select the provider: NULL unless the object belongs to this

@@ -103,7 +103,7 @@ void dofi_progress_run_deferred(struct dofi_ia *ia)
 		if ((bits & DOFI_DEFERRED_REPORT) && !deferred_report_rest(ep))
 			return;
 		if (bits & DOFI_DEFERRED_MARKS)
-			dofi_srq_raise(ep);
+			dofi_srq_raise(ia, ep);
 		if ((bits & ENDS) && !deferred_end_connection(ia, ep, bits, life)) {
 			dofi_deferred_put_back(ia, ep, bits & ENDS, life);
 			dofi_progress_wakeup(ia);
