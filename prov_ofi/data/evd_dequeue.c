@@ -17,7 +17,6 @@
 /* Calls renew the consumers' lease. They look at the clock at about this interval, a small part of
  * the lease's period. */
 #define CLOCK_GAP DOFI_US(50)
-#define CALLS_LEAST DOFI_EVD_CALLS_LEAST
 #define CALLS_MOST 64u
 
 static __attribute__((noinline)) void evd_look_at_clock(struct dofi_evd *evd)
@@ -25,9 +24,9 @@ static __attribute__((noinline)) void evd_look_at_clock(struct dofi_evd *evd)
 	uint64_t now = dofi_now(), gap = now - evd->clock_at;
 
 	if (gap < CLOCK_GAP)
-		evd->calls = evd->calls < CALLS_MOST / 2 ? (uint8_t)(2 * evd->calls) : CALLS_MOST;
+		evd->calls += evd->calls < CALLS_MOST;
 	else
-		evd->calls = (uint8_t)(CALLS_LEAST + (evd->calls - CALLS_LEAST) * CLOCK_GAP / gap);
+		evd->calls = (uint8_t)(1 + (evd->calls - 1) * CLOCK_GAP / gap);
 	evd->calls_left = evd->calls;
 	evd->clock_at = now;
 	dofi_progress_renew_lease(evd->obj.ia, now);

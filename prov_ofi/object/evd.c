@@ -72,7 +72,7 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	evd->has_msg_prefix = evd->obj.ia->fab.has_msg_prefix;
 	evd->full_batches = 0;
 	evd->min_batch = evd->batch = evd->obj.ia->fab.min_batch;
-	evd->calls_left = evd->calls = DOFI_EVD_CALLS_LEAST;
+	dofi_evd_look_next(evd);
 	evd->clock_at = 0;
 	evd->progress = DOFI_EVD_LEFT;
 	evd->empty_polls = 0;

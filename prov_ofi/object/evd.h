@@ -23,10 +23,6 @@
 #include "base/lock.h"
 #include "object/ia.h"
 
-/* Fewest calls between two looks of dequeuing at the clock (data/evd_dequeue.c): a program that
- * calls every few hundred microseconds has to keep the lease. */
-#define DOFI_EVD_CALLS_LEAST 2
-
 /* How the progress thread drives the CQ while no consumer reads it; owned by that thread. */
 enum dofi_evd_progress {
 	DOFI_EVD_LEFT,    /* left to consumers, or new */
@@ -162,6 +158,12 @@ static inline uint32_t dofi_evd_polls(const struct dofi_evd *evd)
 {
 	return DOFI_COUNT_READ(evd->more_polls) + (uint32_t)DOFI_COUNT_READ(evd->counts->polls) +
 	       (uint32_t)DOFI_COUNT_READ(evd->counts->takes);
+}
+
+/* The next call of dat_evd_dequeue looks at the clock. Caller holds evd->lock. */
+static inline void dofi_evd_look_next(struct dofi_evd *evd)
+{
+	evd->calls_left = evd->calls = 1;
 }
 
 static inline uint32_t dofi_evd_count(const struct dofi_evd *evd)

@@ -68,6 +68,7 @@ struct dofi_progress {
 	_Atomic uint64_t used_at;        /* last look of a consumer's call at the clock */
 	int retry_ms;                    /* until refused requests are tried again; private */
 	uint32_t pass, passed;           /* calls that gain no lease; those so far; private */
+	uint64_t tried_at;               /* when they gained the last one; private */
 	bool granted;                    /* the lease, in this round; private */
 	unsigned int requests;           /* whose completions it has read; private */
 	_Atomic bool left_to_waiter;     /* some CQ: the end of a wait starts the timer */

@@ -27,8 +27,9 @@
 #define FIRST_PART 8
 /* Kinds of events that consumers may handle themselves. */
 #define REASONS (1u << DOFI_KEY_EVD | 1u << DOFI_KEY_AMO)
-/* Calls between two leases if consumers use none. */
+/* Most calls, and the longest time, between two leases if consumers use none. */
 #define PASS_MOST 2047u
+#define PASS_TIME DOFI_MS(2)
 #define STALL_TICK_MS 40
 /* Most of the time for which a CQ is read in one round. */
 #define TAKE_OVER_MOST DOFI_MS(2)
@@ -97,6 +98,22 @@ static bool progress_is_read_now(struct dofi_evd *evd)
 	return false;
 }
 
+/* The next call of a consumer looks at the clock. */
+static void progress_request_looks(struct dofi_ia *ia)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &ia->evds)
+	{
+		struct dofi_evd *evd = dofi_container(pos, struct dofi_evd, link);
+
+		if (!dofi_trylock(&evd->lock))
+			continue;
+		dofi_evd_look_next(evd);
+		dofi_unlock(&evd->lock);
+	}
+}
+
 /* Reads the completions that no consumer has read in the last period; posted operations, or the end
  * of a connection, may depend on them. */
 static void progress_sweep(struct dofi_ia *ia)
@@ -131,14 +148,15 @@ static uint32_t progress_count_calls(struct dofi_ia *ia)
 }
 
 /* True if calls before an event gain no lease: each lease that was not used makes the thread pass
- * over twice as many calls. A consumer that spins on memory makes a few for each event, and one
- * that takes the completions of a window as many as it has posted. */
-static bool progress_passes_over(struct dofi_progress *p, uint32_t calls)
+ * over twice as many calls, but for PASS_TIME only. A consumer that spins on memory makes a few for
+ * each event, and one that takes the completions of a window as many as it has posted. */
+static bool progress_passes_over(struct dofi_progress *p, uint32_t calls, uint64_t now)
 {
 	p->passed += calls;
-	if (p->passed <= p->pass)
+	if (p->passed <= p->pass && now - p->tried_at < PASS_TIME)
 		return true;
 	p->passed = 0;
+	p->tried_at = now;
 	p->pass = p->pass < PASS_MOST ? 2 * p->pass + 1 : PASS_MOST;
 	return false;
 }
@@ -181,10 +199,18 @@ static void progress_continue_lease(struct dofi_ia *ia, uint32_t calls)
 
 	if (!period)
 		period = first; /* the timer was started by the end of a wait */
-	/* Short periods may pass between two looks of calls at the clock. A call that has not
-	 * looked was made at the beginning of the period at the earliest. */
-	if (calls && period < longest && used_at <= now - period)
+	/* A period may pass between two looks of calls at the clock: a short one, or any after many
+	 * calls in quick succession. */
+	if (calls && used_at <= now - period) {
+		progress_request_looks(ia);
+		if (period == longest) {
+			progress_start_period(ia, first, now + first, now);
+			progress_sweep(ia);
+			return;
+		}
+		/* The call was made at the beginning of the period at the earliest. */
 		used_at = now - period + 1;
+	}
 	if (now >= used_at + period) {
 		progress_end_lease(ia);
 		return;
@@ -219,8 +245,8 @@ void dofi_progress_look(struct dofi_ia *ia, unsigned int kinds)
 	/* A consumer that posts a window makes no other call meanwhile. */
 	calls += ia->prog.requests;
 	ia->prog.requests = 0;
-	if (calls && (ia->prog.automatic || !progress_passes_over(&ia->prog, calls))) {
-		now = dofi_now();
+	now = dofi_now();
+	if (calls && (ia->prog.automatic || !progress_passes_over(&ia->prog, calls, now))) {
 		progress_start_period(ia, period, now + period, now);
 		ia->prog.granted = true;
 	}

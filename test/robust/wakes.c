@@ -22,12 +22,13 @@ enum step { ST_LISTEN, ST_UP, ST_READY = 4, ST_COUNTED = 6 };
 #define LONG_WINDOW 16u
 #define RECVS 128u
 #define TRIES 20
-/* Between two polls of a program that computes, too. */
-#define PAUSE_US 30
+/* Polls of a consumer in quick succession, and then with pauses, before it replies. */
+#define BURST 200u
+#define SLOW_POLLS 25u
 /* Messages for which a side spins on memory before a stream. */
 #define SPINS 3000u
 
-enum pattern { STREAM, AFTER_SPINNING, POLLED, WAITED, ASLEEP, SELDOM };
+enum pattern { STREAM, AFTER_SPINNING, POLLED, BURSTS, WAITED, ASLEEP };
 
 struct scene {
 	const char *name;
@@ -37,6 +38,7 @@ struct scene {
 	unsigned int most;      /* wakes per 100,000 messages, or per second */
 	unsigned int disturbed; /* the same without real-time priority */
 	unsigned int first;     /* and those of the beginning */
+	unsigned int pause;     /* us for which the program computes between two polls */
 };
 
 struct side {
@@ -128,13 +130,23 @@ static void receive_stream(struct side *s, unsigned int messages)
 		messages -= receive(s, false);
 }
 
-/* In the pauses a program computes. */
-static void pause_if_seldom(void)
+static void compute(void)
 {
-	uint64_t end = scene->pattern == SELDOM ? rl_now() + PAUSE_US : 0;
+	uint64_t end = scene->pause ? rl_now() + scene->pause : 0;
 
 	while (rl_now() < end)
 		;
+}
+
+/* Nothing arrives before the reply. */
+static void poll_before_reply(struct side *s)
+{
+	for (unsigned int i = 0; i < BURST + SLOW_POLLS; i++) {
+		if (i >= BURST)
+			compute();
+		RL_CHECK(!receive(s, false), "a message after %u that no other has requested",
+			 s->received);
+	}
 }
 
 static void round_trips(struct side *s, unsigned int messages, bool wait)
@@ -143,11 +155,13 @@ static void round_trips(struct side *s, unsigned int messages, bool wait)
 		if (!s->index)
 			send_one(s, i);
 		while (!receive(s, wait))
-			pause_if_seldom();
+			compute();
+		if (scene->pattern == BURSTS)
+			poll_before_reply(s);
 		if (s->index)
 			send_one(s, i);
 		while (!take(s, s->rd.req, false))
-			pause_if_seldom();
+			compute();
 	}
 }
 
@@ -255,13 +269,15 @@ static void play(void *arg)
 
 /* While consumers poll, the thread wakes some 60 times a second (progress_cq.c). */
 static const struct scene scenes[] = {
-	{ "stream", STREAM, SHORT, 100000, 100, 1000, 0 },
-	{ "stream-after-spinning", AFTER_SPINNING, SHORT, 100000, 100, 1000, 0 },
-	{ "stream-of-copies", STREAM, LONG, 5000, 100, 1500, 100 },
-	{ "polled", POLLED, SHORT, 50000, 100, 200, 30 },
-	{ "waited", WAITED, SHORT, 50000, 100, 600, 30 },
-	{ "polled-seldom", SELDOM, SHORT, 10000, 100, 150, 30 },
-	{ "waited-asleep", ASLEEP, SHORT, 20000, 200, 600, 30 },
+	{ "stream", STREAM, SHORT, 100000, 100, 1000, 0, 0 },
+	{ "stream-after-spinning", AFTER_SPINNING, SHORT, 100000, 100, 1000, 0, 0 },
+	{ "stream-of-copies", STREAM, LONG, 5000, 100, 1500, 100, 0 },
+	{ "polled", POLLED, SHORT, 50000, 100, 200, 30, 0 },
+	{ "polled-seldom", POLLED, SHORT, 10000, 100, 150, 30, 30 },
+	{ "polled-rarely", POLLED, SHORT, 2000, 1500, 2000, 30, 240 },
+	{ "polled-in-bursts", BURSTS, SHORT, 300, 300, 600, 30, 60 },
+	{ "waited", WAITED, SHORT, 50000, 100, 600, 30, 0 },
+	{ "waited-asleep", ASLEEP, SHORT, 20000, 200, 600, 30, 0 },
 };
 
 static void run(void)
