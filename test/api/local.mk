@@ -65,7 +65,7 @@ test_api_common = \
 	test/api/t_rdma_mix.c \
 	test/api/rmr.h test/api/window_rig.h \
 	test/api/t_rmr.c \
-	test/api/t_rmr_use.c \
+	test/api/t_rmr_use.c test/api/t_rmr_random.c \
 	test/api/t_rmr_dto.c \
 	test/api/t_rmr_invalidate.c \
 	test/api/t_flag_mixes.c test/api/t_evd_roles.c \
