@@ -56,14 +56,18 @@ static void progress_request_coll(struct dofi_ia *ia, uint64_t now)
 
 void dofi_progress_renew_lease(struct dofi_ia *ia, uint64_t now)
 {
-	uint64_t at = atomic_load_explicit(&ia->prog.extend_at, memory_order_relaxed), period;
+	uint64_t at = atomic_load_explicit(&ia->prog.extend_at, memory_order_relaxed);
+	uint64_t last = atomic_load_explicit(&ia->prog.used_at, memory_order_relaxed);
+	uint64_t period = dofi_progress_period(ia), rest = period - DOFI_EXTEND_AFTER(period);
+	/* The next call may be as far away, and come after the end of the period. */
+	uint64_t early = now > last + rest ? now - last - rest : 0;
 
 	atomic_store_explicit(&ia->prog.used_at, now, memory_order_relaxed);
 	if (atomic_load_explicit(&ia->coll_evd, memory_order_relaxed))
 		progress_request_coll(ia, now);
-	if (now < at || now > atomic_load_explicit(&ia->prog.extend_until, memory_order_relaxed))
+	if (now + early < at ||
+	    now > atomic_load_explicit(&ia->prog.extend_until, memory_order_relaxed))
 		return;
-	period = dofi_progress_period(ia);
 	if (!atomic_compare_exchange_strong(&ia->prog.extend_at, &at,
 					    now + DOFI_EXTEND_AFTER(period)))
 		return;

@@ -25,7 +25,7 @@ static inline uint64_t dofi_progress_period(const struct dofi_ia *ia)
 
 /* Consumers' calls restart the timer after that part of a period: each restart delays a message,
  * each end of a period wakes the thread. */
-#define DOFI_EXTEND_AFTER(period) ((period) / 2)
+#define DOFI_EXTEND_AFTER(period) ((period)*3 / 4)
 
 /* Starts the timer; 0 ns: stops it. */
 void dofi_progress_set_timer(struct dofi_ia *ia, uint64_t ns);

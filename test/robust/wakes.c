@@ -275,7 +275,7 @@ static const struct scene scenes[] = {
 	{ "polled", POLLED, SHORT, 50000, 100, 200, 30, 0 },
 	{ "polled-seldom", POLLED, SHORT, 10000, 100, 150, 30, 30 },
 	{ "polled-rarely", POLLED, SHORT, 2000, 1500, 2000, 30, 240 },
-	{ "polled-in-bursts", BURSTS, SHORT, 300, 300, 600, 30, 60 },
+	{ "polled-in-bursts", BURSTS, SHORT, 300, 600, 1200, 30, 60 },
 	{ "waited", WAITED, SHORT, 50000, 100, 600, 30, 0 },
 	{ "waited-asleep", ASLEEP, SHORT, 20000, 200, 600, 30, 0 },
 };
