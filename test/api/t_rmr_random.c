@@ -110,7 +110,7 @@ static void access_inside(struct state *s, const struct window *w)
 }
 
 /* Bytes beyond either end, another right, or a key that has ended. The part of a write that is
- * inside may arrive. */
+ * inside may arrive. Soft-iWARP serves reads of memory without the right to read. */
 static void access_in_vain(struct state *s, const struct window *w)
 {
 	enum op op = below(s, 2) ? OP_WRITE : OP_READ;
@@ -125,8 +125,12 @@ static void access_in_vain(struct state *s, const struct window *w)
 		key = w->former;
 	else if (w->priv == (READS | WRITES) || below(s, 2))
 		*(below(s, 2) ? &before : &after) = below(s, 2) ? 1 : 1 + below(s, 100);
+	else if (w->priv == READS)
+		op = OP_WRITE;
+	else if (fabric_is("iwarp"))
+		return;
 	else
-		op = w->priv == READS ? OP_WRITE : OP_READ;
+		op = OP_READ;
 	len = before + w->len + after;
 	if (len > LONGEST)
 		return;
