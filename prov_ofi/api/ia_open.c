@@ -101,15 +101,11 @@ static void ia_tear_down(struct dofi_ia *ia)
 	dofi_obj_release(&ia->obj);
 }
 
-static int ia_build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen,
-		    DAT_EVD_HANDLE async_evd)
+/* Builds the rest on the fabric. */
+static int ia_build_rest(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE async_evd)
 {
-	int ret = dofi_progress_open(ia);
+	int ret = dofi_amo_open(ia);
 
-	if (!ret)
-		ret = dofi_fab_open(&ia->fab, params);
-	if (!ret)
-		ret = dofi_amo_open(ia);
 	if (!ret)
 		dofi_attr_name(ia);
 	if (!ret)
@@ -120,6 +116,24 @@ static int ia_build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen,
 		ret = dofi_async_open(ia, qlen, async_evd);
 	if (!ret)
 		ret = dofi_progress_start(ia);
+	return ret;
+}
+
+static int ia_build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen,
+		    DAT_EVD_HANDLE async_evd)
+{
+	int ret = dofi_progress_open(ia);
+
+	if (!ret) {
+		ret = dofi_fab_open(&ia->fab, params);
+		if (ret) {
+			dofi_diag_fabric_limit(ret);
+			return ret;
+		}
+		ret = ia_build_rest(ia, qlen, async_evd);
+	}
+	if (ret)
+		dofi_diag_open(ret);
 	return ret;
 }
 
@@ -177,7 +191,6 @@ static DAT_RETURN ia_open_ia(struct dofi_provider *prov, DAT_COUNT qlen, DAT_EVD
 		       *async_evd == DAT_EVD_OUT_OF_SCOPE ? DAT_HANDLE_NULL : *async_evd);
 	if (ret) {
 		ia_tear_down(ia);
-		dofi_diag_open(ret);
 		dofi_diag_settings(prov->params);
 		return ret == -ENOMEM ? dofi_ret(ret)
 				      : DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);

@@ -21,8 +21,10 @@ void dofi_diag_address(const char *wanted, int ret);
 void dofi_diag_info(const struct dofi_fab *fab, const struct fi_info *hints, int ret);
 /* Opening one of the fabric's objects returned ret. */
 void dofi_diag_object(const struct dofi_fab *fab, const char *what, int ret);
-/* Opening an IA failed with ret: reports the limit if a resource is exhausted. */
+/* Creating what an IA has besides its fabric returned ret. */
 void dofi_diag_open(int ret);
+/* Opening its fabric returned ret, which has been reported: reports the limit that was exceeded. */
+void dofi_diag_fabric_limit(int ret);
 /* Call for each IA that is open: logs if a legacy name stands for a device and none is used. */
 void dofi_diag_legacy(const char *name, const char *params, const struct dofi_fab *fab);
 /* Call for each IA that is open: logs unknown settings, once per process, and unknown parameters;

@@ -309,15 +309,38 @@ void dofi_diag_info(const struct dofi_fab *fab, const struct fi_info *hints, int
 			    fab->desc->prov_name);
 }
 
+static const char *diag_remedy(int ret)
+{
+	switch (ret) {
+	case -EMFILE:
+	case -ENFILE:
+		return "a higher limit of open files (ulimit -n)";
+	case -EAGAIN:
+		return "a higher limit of processes and threads (ulimit -u, or that of the "
+		       "container)";
+	case -ENOSPC:
+		return "a higher limit of watched files (sysctl fs.epoll.max_user_watches)";
+	case -EPERM:
+	case -ENOSYS:
+		return "a container or sandbox that permits epoll, eventfd, timerfd and threads";
+	default:
+		return NULL;
+	}
+}
+
 void dofi_diag_open(int ret)
 {
-	if (ret != -EMFILE && ret != -ENFILE && ret != -EAGAIN)
-		return;
-	dofi_report("cannot create the adapter: %s", strerror(-ret));
-	if (ret == -EAGAIN)
-		dofi_report("try: a higher limit of processes and threads (ulimit -u)");
-	else
-		dofi_report("try: a higher limit of open files (ulimit -n)");
+	const char *remedy = diag_remedy(ret);
+
+	dofi_report("cannot create the adapter: %s", dofi_error_text(-ret));
+	if (remedy)
+		dofi_report("try: %s", remedy);
+}
+
+void dofi_diag_fabric_limit(int ret)
+{
+	if (ret == -EMFILE || ret == -ENFILE || ret == -EAGAIN)
+		dofi_diag_open(ret);
 }
 
 /* True for names of RDMA adapters that are hard-coded in programs; the registry library maps them

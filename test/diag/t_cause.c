@@ -3,15 +3,20 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <net/if.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "run.h"
@@ -352,6 +357,37 @@ TEST(cause, no_more_descriptors)
 		expect_output("  try: raise the limit of open files (ulimit -n)\n");
 	}
 	ASSERT(max_files < 48 && failures > 2);
+}
+
+/* What sandboxes do. */
+static void forbid_epoll(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_create1, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { .len = sizeof(code) / sizeof(*code), .filter = code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+		_exit(77);
+}
+
+TEST(cause, system_call_that_is_not_permitted)
+{
+	int status;
+
+	set_conf(LINE("a", GOOD));
+	set_child_hook(forbid_epoll);
+	status = run_player("open", "a", NULL);
+	if (status == 77)
+		dt_skip("no filter of system calls can be installed");
+	ASSERT_EQ(status, 1);
+	check_paragraph("a");
+	expect_output("provider: cannot create the adapter: Operation not permitted\n");
+	expect_output("  try: a container or sandbox that permits epoll, ");
 }
 
 TEST(cause, name_with_other_thread_safety)
