@@ -9,13 +9,13 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* 0 or negative. */
+/* 0 or negative. A sandbox may hide the limit. */
 static inline int dofi_file_resize(int fd, off_t size)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_FSIZE, &limit) ||
-	    (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < (rlim_t)size))
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+	    limit.rlim_cur < (rlim_t)size)
 		return -EFBIG;
 	return ftruncate(fd, size) ? -errno : 0;
 }

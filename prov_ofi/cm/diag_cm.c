@@ -49,6 +49,8 @@ static const char *diag_remedy(int err)
 	case EMFILE:
 	case ENFILE:
 		return "ulimit -n";
+	case EFBIG:
+		return "ulimit -f";
 	default:
 		return "check that a DAT program listens there, and " SAME_FABRIC;
 	}
