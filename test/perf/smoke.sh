@@ -28,8 +28,16 @@ for op in send write read immed; do
 	quick --selfloop --raw --op $op && [ "$(grep -c 'operations' "$dir/out")" = 2 ]
 	verdict "both ends in one thread, $op" $?
 done
+quick --selfloop --raw --op fadd
+[ $? = 3 ] && grep -q 'raw: fadd is not supported' "$dir/err"
+verdict 'both ends in one thread, an operation that libfabric lacks' $?
 quick --selfloop --raw --ia ofi-shm && [ "$(grep -c 'operations' "$dir/out")" = 2 ]
 verdict 'both ends in one thread, over shm' $?
+
+quick --ia ofi-shm --raw --srq --op send --test lat
+status=$?
+[ "$status" = 0 ] || { [ "$status" = 3 ] && grep -q '^  shm .* raw: not supported' "$dir/out"; }
+verdict 'a shared receive queue, which libfabric over shm may lack' $?
 
 quick --help && grep -q -- --raw-delivery "$dir/out"
 verdict 'help' $?
@@ -42,6 +50,7 @@ refuses 'write latency by waiting' 2 'polling memory' --op write --test lat --mo
 refuses 'a mode without meaning' 2 'memory' --op send --mode memory
 refuses 'adapter and fabrics at once' 2 'exclude' --ia ofi-tcp --fabrics tcp
 refuses 'a bare queue to another host' 2 'itself' --queue localhost
+refuses 'checks of the data in one thread' 2 'nor --validate' --selfloop --validate
 refuses 'an empty range of sizes' 2 'is empty' --size 1K:64
 
 finish

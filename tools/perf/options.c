@@ -307,8 +307,8 @@ static void check_combinations(struct perf_opts *o)
 		perf_usage("--domain: \"%s\" cannot be a name", o->domain);
 	if (o->server && (o->host || o->fabrics || o->selfloop))
 		perf_usage("--server takes neither HOST nor --fabrics nor --selfloop");
-	if (o->selfloop && (o->host || o->fabrics || o->plan.srq))
-		perf_usage("--selfloop takes neither HOST nor --fabrics nor --srq");
+	if (o->selfloop && (o->host || o->fabrics || o->plan.srq || o->plan.validate))
+		perf_usage("--selfloop takes neither HOST nor --fabrics nor --srq nor --validate");
 	check_patterns(o);
 	if (o->plan.kinds & 1 << PERF_QUEUE && (o->host || o->server || o->selfloop))
 		perf_usage("--queue is for two processes that dat_perf starts itself");

@@ -50,9 +50,10 @@ static int raw_load(const char *provider)
 	return 0;
 }
 
-static struct fi_info *raw_hints(const struct perf_run *run, const struct perf_case *c,
-				 enum fi_ep_type type, enum perf_op op)
+static struct fi_info *raw_hints(const struct raw_dev *d, enum fi_ep_type type, enum perf_op op)
 {
+	const struct perf_run *run = d->base.run;
+	const struct perf_case *c = d->base.c;
 	struct fi_info *h = raw_lib.dupinfo(NULL);
 
 	if (!h)
@@ -65,7 +66,7 @@ static struct fi_info *raw_hints(const struct perf_run *run, const struct perf_c
 	if (type == FI_EP_MSG)
 		h->addr_format = strchr(run->addr, ':') ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 	h->ep_attr->type = type;
-	if (run->plan->srq)
+	if (run->plan->srq && !d->lacks_srx)
 		h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	h->domain_attr->threading = FI_THREAD_SAFE;
@@ -83,7 +84,7 @@ static bool has_ip(const struct fi_info *info)
 
 static int raw_getinfo(struct raw_dev *d, enum fi_ep_type type, const char *node, enum perf_op op)
 {
-	struct fi_info *h = raw_hints(d->base.run, d->base.c, type, op);
+	struct fi_info *h = raw_hints(d, type, op);
 	int ret;
 
 	if (!h)
@@ -136,6 +137,10 @@ static int raw_choose_info(struct raw_dev *d)
 	enum perf_op op = d->base.c->op;
 	int ret = raw_getinfo_base(d);
 
+	if (ret == -FI_ENODATA && run->plan->srq) {
+		d->lacks_srx = true;
+		ret = raw_getinfo_base(d);
+	}
 	if (!ret && (op == PERF_IMMED || perf_atomic(op)))
 		ret = raw_getinfo_op(d, op);
 	if (ret)

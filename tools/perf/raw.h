@@ -34,7 +34,7 @@ struct raw_dev {
 	struct fid_av *av;
 	struct fi_info *connreq;
 	bool unconnected;
-	bool lacks_op;
+	bool lacks_op, lacks_srx; /* the provider does not support the case */
 };
 
 struct raw_hub {

@@ -89,7 +89,7 @@ int raw_hub_open(struct perf_dev *dev, struct perf_hub **hub)
 	h->base.layer = dev->layer;
 	h->base.dev = dev;
 	*hub = &h->base;
-	if (d->lacks_op)
+	if (d->lacks_op || d->lacks_srx)
 		return -FI_EOPNOTSUPP;
 	ret = open_cqs(h, d);
 	if (!ret && dev->run->plan->srq)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Measures operations with both ends of a connection in a single thread. */
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "proc.h"
 #include "session.h"
@@ -110,6 +112,12 @@ int perf_selfloop(const struct perf_opts *o)
 	for (k = 0; !ret && k < PERF_KINDS; k++)
 		if (o->plan.kinds & 1 << k)
 			ret = run_layer(perf_layer_of((enum perf_kind)k), &run, &list[0]);
+	if (ret == -EOPNOTSUPP) {
+		fprintf(stderr, "dat_perf: %s: %s is not supported\n", perf_kind_name[k - 1],
+			perf_op_name[list[0].op]);
+		fflush(stdout);
+		_exit(3);
+	}
 	free(list);
 	perf_exit(ret);
 }
