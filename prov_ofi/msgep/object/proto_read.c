@@ -130,36 +130,51 @@ static size_t read_fill(struct msgep_ep *ep, struct msgep_target_read *s, void *
 	return from ? len : 0;
 }
 
-static bool read_push_data(struct msgep_ep *ep, struct msgep_target_read *s)
+/* How the data of an answer travels; s->pulled becomes false if in frames. */
+static enum msgep_bulk_mode read_choose_mode(struct msgep_ep *ep, struct msgep_target_read *s)
 {
-	size_t left = s->refused ? 0 : s->total - s->done, space, part, len = 0;
-	enum msgep_bulk_mode mode = s->pulled && ep->transport->bulk_mode
-					    ? ep->transport->bulk_mode(ep, MSGEP_DATA)
-					    : MSGEP_BULK_AFTER_GO;
-	uint8_t flags = s->done ? 0 : MSGEP_FIRST;
-	struct msgep_segment segment;
-	struct msgep_frame *f;
+	enum msgep_bulk_mode mode = MSGEP_BULK_AFTER_GO;
 
+	if (s->pulled && ep->transport->bulk_mode)
+		mode = ep->transport->bulk_mode(ep, MSGEP_DATA);
 	s->pulled = s->pulled && mode != MSGEP_BULK_NOT;
-	f = ep->transport->reserve(ep, MSGEP_ANS,
-				   s->pulled && left ? sizeof(struct msgep_segment) : left, &space);
+	return mode;
+}
+
+/* Reserves the next frame of an answer; *part: how much of what is left of the data it stands for.
+ * A frame at the end of a ring may be too short even for one segment. */
+static struct msgep_frame *read_reserve(struct msgep_ep *ep, struct msgep_target_read *s,
+					size_t left, size_t *part)
+{
+	size_t want = s->pulled && left ? sizeof(struct msgep_segment) : left, space;
+	struct msgep_frame *f = ep->transport->reserve(ep, MSGEP_ANS, want, &space);
+
 	if (!f)
-		return false;
-	/* A frame at the end of a ring may be too short even for one segment. */
+		return NULL;
 	if (s->pulled && space >= sizeof(struct msgep_segment))
 		space = MSGEP_PULL_MOST;
 	else
 		s->pulled = false;
-	part = space < left ? space : left;
-	if (!s->refused)
-		len = read_fill(ep, s, msgep_payload(f), part);
-	if (!len && s->pulled && !s->refused) {
-		msgep_unreserve(ep);
-		return false;
-	}
-	if (s->pulled && !s->refused) {
+	*part = space < left ? space : left;
+	return f;
+}
+
+/* Sends the frame, which has `len` bytes of payload and stands for `part` of the data. */
+static void read_commit(struct msgep_ep *ep, struct msgep_target_read *s, struct msgep_frame *f,
+			size_t len, size_t part, enum msgep_bulk_mode mode)
+{
+	bool pulled = s->pulled && !s->refused, at_once = pulled && mode == MSGEP_BULK_AT_ONCE;
+	uint8_t flags = s->done ? 0 : MSGEP_FIRST;
+	struct msgep_segment segment;
+
+	s->done += part;
+	if (s->refused || s->done == s->total)
+		flags |= MSGEP_LAST;
+	if (pulled)
+		flags |= MSGEP_PULL;
+	if (at_once) {
+		flags |= MSGEP_UNSOLICITED;
 		memcpy(&segment, msgep_payload(f), sizeof(segment));
-		flags |= MSGEP_PULL | (mode == MSGEP_BULK_AT_ONCE ? MSGEP_UNSOLICITED : 0);
 	}
 	*f = (struct msgep_frame){ .mark = f->mark,
 				   .len = (uint32_t)len,
@@ -167,13 +182,27 @@ static bool read_push_data(struct msgep_ep *ep, struct msgep_target_read *s)
 				   .flags = flags,
 				   .key = (uint32_t)s->refused,
 				   .total = s->total,
-				   .segments = !!(flags & MSGEP_PULL) };
-	s->done += part;
-	if (s->refused || s->done == s->total)
-		f->flags |= MSGEP_LAST;
+				   .segments = pulled };
 	ep->transport->commit(ep, MSGEP_ANS, f);
-	if (flags & MSGEP_UNSOLICITED)
+	if (at_once)
 		ep->transport->bulk_go(ep, segment.addr, false);
+}
+
+static bool read_push_data(struct msgep_ep *ep, struct msgep_target_read *s)
+{
+	enum msgep_bulk_mode mode = read_choose_mode(ep, s);
+	size_t left = s->refused ? 0 : s->total - s->done, part, len = 0;
+	struct msgep_frame *f = read_reserve(ep, s, left, &part);
+
+	if (!f)
+		return false;
+	if (!s->refused)
+		len = read_fill(ep, s, msgep_payload(f), part);
+	if (!len && s->pulled && !s->refused) {
+		msgep_unreserve(ep);
+		return false;
+	}
+	read_commit(ep, s, f, len, part, mode);
 	return true;
 }
 
@@ -247,6 +276,20 @@ void msgep_read_arrived(struct msgep_ep *ep)
 	read_complete_reads(ep);
 }
 
+/* True if the frame is the next one of the answer to this read. A refusal is the last one. */
+static bool read_is_answer(const struct msgep_tx *tx, const struct msgep_frame *f,
+			   const struct msgep_frame_data *p)
+{
+	bool last = f->flags & MSGEP_LAST, pull = f->flags & MSGEP_PULL;
+	uint64_t left = tx->total - tx->done;
+
+	if (p->bytes > left || (pull && !tx->pulled))
+		return false;
+	if (f->key)
+		return f->key <= INT_MAX && last && !pull;
+	return last == (p->bytes == left);
+}
+
 void msgep_recv_data(struct msgep_ep *ep, const struct msgep_frame *f, const void *payload)
 {
 	struct msgep_tx *tx = ep->reads_at != ep->reads.tail ? msgep_tx_at(&ep->reads, ep->reads_at)
@@ -256,9 +299,7 @@ void msgep_recv_data(struct msgep_ep *ep, const struct msgep_frame *f, const voi
 	struct msgep_frame_data p;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (!tx || !msgep_parse_frame(f, payload, &p) || p.bytes > tx->total - tx->done ||
-	    f->key > INT_MAX || (f->key && (!last || pull)) || (pull && !tx->pulled) ||
-	    (!f->key && !last == (p.bytes == tx->total - tx->done))) {
+	if (!tx || !msgep_parse_frame(f, payload, &p) || !read_is_answer(tx, f, &p)) {
 		msgep_ep_fail(ep, "data that was not requested");
 		return;
 	}
