@@ -187,10 +187,15 @@ static void evd_leave_wait(struct dofi_evd *evd)
 		dofi_progress_waiter_left(evd->obj.ia);
 }
 
+/* The wakeup of the EVD, its CQ, software atomic operations, the CQ of the collectives. */
+#define SLEEP_FDS 4
+
 struct sleeper {
 	struct dofi_evd *evd;
 	uint32_t notified;     /* evd->notified when it fell asleep */
 	struct dofi_evd *coll; /* EVD of the collectives whose CQ it sleeps on; NULL: none */
+	bool stalled;          /* the descriptors of CQs would end the sleep at once */
+	bool lost;             /* the program has closed the descriptors */
 };
 
 static void evd_leave_coll(const struct sleeper *s)
@@ -230,52 +235,71 @@ static int evd_poll_cancellable(struct sleeper *s, struct pollfd *fds, nfds_t n,
 	return ret;
 }
 
-/* Sleeps until the EVD is woken, the CQ is readable or the deadline expires. Returns 0 or -EINTR.
- * Caller holds evd->lock, which is released meanwhile. */
-static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
-			  unsigned int refusals)
+/* How long the sleep may take. */
+static struct timespec evd_sleep_limit(const struct sleeper *s, uint64_t deadline,
+				       unsigned int refusals)
 {
-	struct pollfd fds[4];
-	struct sleeper s = { evd, evd->notified, NULL };
-	nfds_t n = 1;
 	uint64_t now = dofi_now(), left = SLEEP_MOST;
-	bool lost = evd_is_lost(evd);
-	struct timespec ts;
-	int ret;
 
-	DOFI_ASSERT_LOCKED(&evd->lock);
-	if (lost)
+	if (s->lost)
 		left = DOFI_MS(STALL_DELAY_MAX);
-	else if (stalled)
+	else if (s->stalled)
 		left = evd_stall_delay(refusals);
-	else if (dofi_progress_is_me(evd->obj.ia))
+	else if (dofi_progress_is_me(s->evd->obj.ia))
 		left = DOFI_MS(1); /* an agent waits: it blocks the handling of connections */
 	if (deadline <= now)
 		left = 0; /* since the caller looked */
 	else if (deadline != DOFI_NEVER && deadline - now < left)
 		left = deadline - now;
-	ts.tv_sec = (time_t)(left / 1000000000u);
-	ts.tv_nsec = (long)(left % 1000000000u);
-	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+	return (struct timespec){ .tv_sec = (time_t)(left / 1000000000u),
+				  .tv_nsec = (long)(left % 1000000000u) };
+}
+
+/* Collects the descriptors that end the sleep; returns their number. */
+static nfds_t evd_sleep_fds(struct sleeper *s, struct pollfd fds[SLEEP_FDS])
+{
+	struct dofi_evd *evd = s->evd;
+	nfds_t n = 1;
+
+	for (size_t i = 0; i < SLEEP_FDS; i++)
 		fds[i].events = POLLIN;
-	fds[0].fd = lost ? -1 : evd->wake_fd;
-	if (evd->cq && !stalled && !lost)
+	fds[0].fd = s->lost ? -1 : evd->wake_fd;
+	if (s->lost)
+		return n;
+	if (evd->cq && !s->stalled)
 		fds[n++].fd = evd->cq_fd;
 	/* Closing the IA aborts the wait before it closes the set. */
-	if (evd->cq && dofi_amo_active(&evd->obj.ia->amo) && !lost)
+	if (evd->cq && dofi_amo_active(&evd->obj.ia->amo))
 		fds[n++].fd = evd->obj.ia->amo.epfd;
 	/* Freeing the last group takes evd->lock; closing the IA then waits for borrowers. */
-	if (evd->groups && !stalled && !lost) {
-		s.coll = evd->obj.ia->coll_evd;
-		s.coll->borrowers++;
-		fds[n++].fd = s.coll->cq_fd;
+	if (evd->groups && !s->stalled) {
+		s->coll = evd->obj.ia->coll_evd;
+		s->coll->borrowers++;
+		fds[n++].fd = s->coll->cq_fd;
 	}
-	evd->sleeping = !lost;
+	return n;
+}
+
+/* Sleeps until the EVD is woken, the CQ is readable or the deadline expires. Returns 0 or -EINTR.
+ * Caller holds evd->lock, which is released meanwhile. */
+static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
+			  unsigned int refusals)
+{
+	struct sleeper s = {
+		.evd = evd, .notified = evd->notified, .stalled = stalled, .lost = evd_is_lost(evd)
+	};
+	struct timespec limit = evd_sleep_limit(&s, deadline, refusals);
+	struct pollfd fds[SLEEP_FDS];
+	nfds_t n = evd_sleep_fds(&s, fds);
+	int ret;
+
+	DOFI_ASSERT_LOCKED(&evd->lock);
+	evd->sleeping = !s.lost;
 	DOFI_COUNT(evd->counts->sleeps, 1);
 	if (stalled)
 		DOFI_COUNT_SHARED(evd->obj.ia->counts->stalls, 1);
 	dofi_unlock(&evd->lock);
-	ret = evd_poll_cancellable(&s, fds, n, &ts);
+	ret = evd_poll_cancellable(&s, fds, n, &limit);
 	if (ret == -EBADF && !dofi_progress_lost(evd->obj.ia))
 		atomic_store(&evd->obj.ia->prog.lost, true);
 	evd_leave_coll(&s);
@@ -295,6 +319,16 @@ static void evd_adapt_spin(struct dofi_evd *evd, bool slept)
 		evd->spin_ns -= evd->spin_ns / 4;
 }
 
+/* Why the wait ends without an event; 0: it continues. */
+static DAT_RETURN evd_wait_error(const struct dofi_evd *evd)
+{
+	if (evd->dying)
+		return DOFI_ERR(DAT_ABORT, 0);
+	if (!evd->waitable)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
+	return evd->dead ? DOFI_ERR(DAT_INVALID_STATE, 0) : DAT_SUCCESS;
+}
+
 /* Body of dat_evd_wait. Caller holds evd->lock and has set evd->waiter. */
 static DAT_RETURN evd_wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_COUNT threshold)
 {
@@ -308,12 +342,10 @@ static DAT_RETURN evd_wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_C
 	/* Any queued event ends the wait at once; later only notifying events do. */
 	released = evd_satisfied(evd, threshold);
 	while (!released || !evd_satisfied(evd, threshold)) {
-		if (evd->dying)
-			return DOFI_ERR(DAT_ABORT, 0);
-		if (!evd->waitable)
-			return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
-		if (evd->dead)
-			return DOFI_ERR(DAT_INVALID_STATE, 0);
+		DAT_RETURN error = evd_wait_error(evd);
+
+		if (error)
+			return error;
 		if (now >= deadline) {
 			if (evd_satisfied(evd, threshold))
 				break;
