@@ -83,7 +83,8 @@ static size_t cm_build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_con
 				      : dofi_cm_build(buf, &msg);
 }
 
-/* True if the kernel reports immediately that the address is unreachable. */
+/* True if the kernel reports immediately that the address is unreachable: EACCES and EPERM if a
+ * route or the firewall prohibits it. */
 static bool cm_is_unreachable(int ret)
 {
 	switch (-ret) {
@@ -92,6 +93,8 @@ static bool cm_is_unreachable(int ret)
 	case EHOSTUNREACH:
 	case EADDRNOTAVAIL:
 	case EINVAL:
+	case EACCES:
+	case EPERM:
 		return true;
 	default:
 		return false;

@@ -44,6 +44,10 @@ static const char *diag_remedy(int err)
 	case EADDRNOTAVAIL:
 		return "check with ping that the address is reachable from this adapter's "
 		       "interface (DAPL_OFI_DOMAIN)";
+	case EACCES:
+	case EPERM:
+	case EINVAL:
+		return "check the routes and the firewall of this host";
 	case EADDRINUSE:
 		return "fewer sockets on this host, or more ports (net.ipv4.ip_local_port_range)";
 	case EMFILE:

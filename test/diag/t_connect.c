@@ -2,7 +2,9 @@
 /* Tests the log of failed attempts to connect, on both sides. */
 #include <arpa/inet.h>
 #include <regex.h>
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -177,6 +179,35 @@ static void connect_to_no_host(const void *row)
 }
 
 TEST_ROWS(no_host, fabrics, connect_to_no_host)
+
+/* Skips if it cannot. */
+static void prohibit_a_network(void)
+{
+	if ((unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)) ||
+	    system("ip link set lo up && ip route add prohibit 198.51.100.0/24"))
+		_exit(77);
+}
+
+static void connect_to_prohibited_host(const void *row)
+{
+	const struct fabric *f = row;
+	char pattern[256];
+	int status;
+
+	set_conf(ENTRIES);
+	set_env("DAPL_OFI_LOG", "2");
+	set_child_hook(prohibit_a_network);
+	status = run_player("connect", f->rule, "198.51.100.1", "5000", "2000000", NULL);
+	if (status == 77)
+		dt_skip("a network namespace with a prohibited route cannot be created");
+	ASSERT_EQ(status, 0);
+	snprintf(pattern, sizeof(pattern),
+		 "cannot connect to 198.51.100.1:5000 [(]qualifier 5000[)] over %s: ", f->pattern);
+	must_match(pattern);
+	ASSERT_EQ(count_output_lines(), 1);
+}
+
+TEST_ROWS(prohibited_host, fabrics, connect_to_prohibited_host)
 
 static void level_4(const void *row)
 {
