@@ -17,13 +17,13 @@ DAT_RETURN dofi_ret(int err)
 	case ENFILE:
 	case ENOSPC:
 	case ENODEV:
+	case EPERM: /* of a system call, which a sandbox may not permit */
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 	case EOVERFLOW:
 	case EMSGSIZE:
 		return DOFI_ERR(DAT_LENGTH_ERROR, 0);
 	case EACCES:
 		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
-	case EPERM:
 	case EFAULT:
 		return DOFI_ERR(DAT_PROTECTION_VIOLATION, 0);
 	case EADDRINUSE:

@@ -35,6 +35,7 @@ static bool is_exact(const struct play *p, DAT_RETURN ret)
 	} other[] = {
 		{ EADDRINUSE, DAT_CONN_QUAL_UNAVAILABLE },
 		{ ENETUNREACH, DAT_INVALID_ADDRESS },
+		{ EPERM, DAT_INVALID_ADDRESS }, /* of the peer: a firewall */
 		{ EINTR, DAT_INTERRUPTED_CALL },
 	};
 
