@@ -22,6 +22,7 @@
 #include "run.h"
 
 #define GOOD "provider=tcp domain=127.0.0.1"
+#define NO_NAMESPACE "no permission to create a network namespace"
 
 /* At most ten lines; the first has the request, the last the remedy. */
 static void check_paragraph(const char *name)
@@ -157,14 +158,15 @@ static void set_up_without_address(void)
 	close(fd);
 }
 
-static void run_in_network(void (*where)(void))
+/* Opens "a" in a process that `change` has changed. `reason`: why it could not. */
+static void fail_to_open_after(void (*change)(void), const char *reason)
 {
 	int status;
 
-	set_child_hook(where);
+	set_child_hook(change);
 	status = run_player("open", "a", NULL);
 	if (status == 77)
-		dt_skip("no permission to create a network namespace");
+		dt_skip("%s", reason);
 	ASSERT_EQ(status, 1);
 	check_paragraph("a");
 }
@@ -172,7 +174,7 @@ static void run_in_network(void (*where)(void))
 TEST(cause, interface_down)
 {
 	set_conf(LINE("a", "domain=lo"));
-	run_in_network(enter_network_namespace);
+	fail_to_open_after(enter_network_namespace, NO_NAMESPACE);
 	expect_output("interface 'lo' is down\n");
 	expect_output("  try: ip link set lo up");
 }
@@ -180,7 +182,7 @@ TEST(cause, interface_down)
 TEST(cause, interface_without_address)
 {
 	set_conf(LINE("a", "domain=lo"));
-	run_in_network(set_up_without_address);
+	fail_to_open_after(set_up_without_address, NO_NAMESPACE);
 	expect_output("interface 'lo' has no IP address\n");
 	expect_output("  try: ip address add ADDRESS/BITS dev lo");
 }
@@ -188,7 +190,7 @@ TEST(cause, interface_without_address)
 TEST(cause, no_address_at_all)
 {
 	set_conf(LINE("a", ""));
-	run_in_network(enter_network_namespace);
+	fail_to_open_after(enter_network_namespace, NO_NAMESPACE);
 	expect_output("this host has no interface with an IP address that is up\n");
 	expect_output("  try: ip address");
 }
@@ -377,15 +379,8 @@ static void forbid_epoll(void)
 
 TEST(cause, system_call_that_is_not_permitted)
 {
-	int status;
-
 	set_conf(LINE("a", GOOD));
-	set_child_hook(forbid_epoll);
-	status = run_player("open", "a", NULL);
-	if (status == 77)
-		dt_skip("no filter of system calls can be installed");
-	ASSERT_EQ(status, 1);
-	check_paragraph("a");
+	fail_to_open_after(forbid_epoll, "no filter of system calls can be installed");
 	expect_output("provider: cannot create the adapter: Operation not permitted\n");
 	expect_output("  try: a container or sandbox that permits epoll, ");
 }
