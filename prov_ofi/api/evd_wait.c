@@ -255,12 +255,13 @@ static struct timespec evd_sleep_limit(const struct sleeper *s, uint64_t deadlin
 				  .tv_nsec = (long)(left % 1000000000u) };
 }
 
-/* Collects the descriptors that end the sleep; returns their number. */
+/* Collects the descriptors that end the sleep; returns their number. Caller holds evd->lock. */
 static nfds_t evd_sleep_fds(struct sleeper *s, struct pollfd fds[SLEEP_FDS])
 {
 	struct dofi_evd *evd = s->evd;
 	nfds_t n = 1;
 
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	for (size_t i = 0; i < SLEEP_FDS; i++)
 		fds[i].events = POLLIN;
 	fds[0].fd = s->lost ? -1 : evd->wake_fd;
@@ -293,7 +294,6 @@ static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
 	nfds_t n = evd_sleep_fds(&s, fds);
 	int ret;
 
-	DOFI_ASSERT_LOCKED(&evd->lock);
 	evd->sleeping = !s.lost;
 	DOFI_COUNT(evd->counts->sleeps, 1);
 	if (stalled)
