@@ -298,7 +298,7 @@ static void data_of_size(const void *arg)
 {
 	const struct row *row = arg;
 
-	all_operations(row->size, 12);
+	all_operations(row->size, DT_SANITIZED ? 4 : 12);
 }
 
 TEST_ROWS(coll_data, sizes, data_of_size)
@@ -629,7 +629,7 @@ static void reductions_of_size(const void *arg)
 
 	dice = 99 + row->size;
 	crew_up(&c, row->size, row->size < 3 ? row->size : 3);
-	for (unsigned int k = 0; k < 40; k++) {
+	for (unsigned int k = 0; k < (DT_SANITIZED ? 15 : 40); k++) {
 		int op = (int)roll(OPS), type = (int)roll(TYPES);
 
 		if (is_valid(op, type))

@@ -93,9 +93,8 @@ TEST(limits, max_srqs)
 	static const struct kind srqs = { srq_create, dat_srq_free, DAT_RESOURCE_SRQ };
 	struct node n;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	dt_skip("the sanitizers need more mappings or memory than a process can have");
-#endif
+	if (DT_SANITIZED)
+		dt_skip("the sanitizers need more mappings or memory than a process can have");
 	node_open(&n);
 	limit_holds(&n, &srqs, n.attr.max_srqs, 0);
 	node_close(&n);

@@ -197,11 +197,6 @@ TEST(order, connect_timeouts_expire_each_at_its_time)
 /* ---- the thread that queues ESTABLISHED is preempted ---- */
 
 #define LATE_ROUNDS 3
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED true
-#else
-#define SANITIZED false
-#endif
 
 /* Answers one message on each of its connections. */
 static void answering_peer(int fd, const void *arg)
@@ -258,7 +253,7 @@ static void make_progress_late(void)
 	}
 	closedir(tasks);
 	ASSERT(found);
-	if (!SANITIZED && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &urgent))
+	if (!DT_SANITIZED && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &urgent))
 		dt_skip("real-time priority needs root");
 }
 

@@ -18,12 +18,6 @@
 
 #define NOBODY 65534
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#else
-#define SANITIZED 0
-#endif
-
 enum rights { PLAIN, SETUID, SETGID, CAPABILITY };
 
 static const struct row {
@@ -72,7 +66,7 @@ static void install_program(enum rights rights)
 
 	if (geteuid() != 0)
 		dt_skip("needs root to set privileges of a program");
-	if (SANITIZED)
+	if (DT_SANITIZED)
 		dt_skip("sanitizers use the environment, too");
 	/* Other users may enter, read and write here. */
 	ASSERT_EQ(chmod(work_dir(), 0777), 0);

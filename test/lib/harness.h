@@ -15,6 +15,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* The program is built with a sanitizer, under which everything takes several times as long. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define DT_SANITIZED true
+#else
+#define DT_SANITIZED false
+#endif
+
 struct dt_case {
 	const char *suite;
 	const char *name; /* "<suite>_<rule>" */
