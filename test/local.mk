@@ -1,6 +1,10 @@
-# The programs of test/robust are not run side by side, so they start first. Each folder has its tests
-# of more than half a minute in long_tests, and those that make check-all leaves out in nightly_tests.
+# The programs of test/robust are not run side by side, so they start first, and with a sanitizer the
+# suite of 2.0 takes longest. Each folder has its tests of more than half a minute in long_tests, and
+# those that make check-all leaves out in nightly_tests.
 include test/robust/local.mk
+if HAVE_CUNIT
+TESTS += test/api/test-api-20
+endif
 TESTS += $(long_tests) $(nightly_tests)
 include test/perf/local.mk
 include test/abi/local.mk

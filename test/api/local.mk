@@ -4,8 +4,7 @@ EXTRA_DIST += test/api/skips.txt test/mutate.sh test/rules.md test/rules.sh
 if HAVE_CUNIT
 check_PROGRAMS += test/api/test-api-12 test/api/test-api-20 test/api/load-12 test/api/load-20
 check_PROGRAMS += test/api/test-starve-12 test/api/test-starve-20
-TESTS += test/api/test-api-20 test/rules.sh
-TESTS += test/api/test-starve-20
+TESTS += test/rules.sh test/api/test-starve-20
 # Sanitized builds run the suite of 1.2 over tcp+shm only (test/fabrics/api), and the allocations
 # that fail in 2.0 only: the provider is one source.
 if !SANITIZED
