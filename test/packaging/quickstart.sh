@@ -91,7 +91,7 @@ packages()
 		shift 2
 		missing_packages() { printf "%s\n" "$@"; }
 		apt-cache() { [[ " $has " != *" $2 "* ]] || echo "Package: $2"; }
-		logged() { shift; [ "$1" != env ] || set -- "${@:3}"; echo "$*"; }
+		logged() { shift 2; [ "$1" != env ] || set -- "${@:3}"; echo "$*"; }
 		id() { echo 0; }
 		install_packages "$@"' test "$src/quickstart.sh" "$dir" "$@" >"$dir/out" 2>&1
 	status=$?
@@ -112,6 +112,36 @@ has=
 packages dapl2-utils
 says '^apt-get install .* dapl2-utils$'
 judge 'dapl2-utils is asked for where nothing is known of the release' 0
+
+# locked TIMES LIMIT TEXT: apt-get fails that many times, with that text
+locked()
+{
+	: >"$dir/tries"
+	LOCK_LIMIT=$2 bash -c '
+		. "$1"
+		tries=$2 times=$3 text=$4
+		sleep() { true; }
+		apt-get()
+		{
+			echo once >>"$tries"
+			[ "$(wc -l <"$tries")" -le "$times" ] || { echo installed; return; }
+			echo "E: $text" >&2
+			return 100
+		}
+		when_free apt-get install' test "$src/quickstart.sh" "$dir/tries" "$1" "$3" \
+		>"$dir/out" 2>&1
+	status=$?
+}
+
+locked 3 300 'Could not get lock /var/lib/dpkg/lock-frontend'
+says '^installed$'
+judge 'packages are installed when another program has released the lock' 0
+locked 1000000 1 'Could not get lock /var/lib/dpkg/lock-frontend'
+silent_about '^installed$'
+judge 'a lock that is not released is a failure' 100
+locked 1 300 'Unable to locate package'
+silent_about '^installed$'
+judge 'another failure of apt-get is one' 100
 
 # job: what main_job of quickstart.sh shows if there are the commands in $has
 job()
@@ -193,10 +223,10 @@ tier()
 	status=$?
 }
 
-tier 3200 ''
+tier 1700 ''
 says '^check-all, 0 skipped$'
 judge 'all tests run where there is time for them' 0
-tier 3300 ''
+tier 1800 ''
 says '^    skipped: the long tests'
 says '^check, 1 skipped$'
 judge 'a machine that is late leaves out the long tests, and says so' 0
