@@ -30,6 +30,10 @@ DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE value, DAT_IA_HANDLE *handle);
 #define DATI_STR1(x) #x
 #define DATI_STR(x) DATI_STR1(x)
 
+/* The registry's word of an object, which the provider may be using for a new one while the handle
+ * of the former is used. */
+#define DATI_PROVIDER_OF(own) __atomic_load_n((DAT_PROVIDER **)(own), __ATOMIC_RELAXED)
+
 /* The SONAME suffix of a provider library goes with the API version. */
 #define DATI_OWN_PROVIDER "libdaplofi.so." DATI_STR(DAT_API_MAJOR)
 

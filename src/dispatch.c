@@ -50,10 +50,6 @@ static inline void *find_any(DAT_HANDLE handle)
 	return own ? own : FIND_OBJECT(handle);
 }
 
-/* The registry's word of an object, which the provider may be using for a new one while the handle
- * of the former is used. */
-#define PROVIDER_OF(own) __atomic_load_n((DAT_PROVIDER **)(own), __ATOMIC_RELAXED)
-
 #define A1 own
 #include "call_params.h"
 
@@ -66,7 +62,7 @@ static inline void *find_any(DAT_HANDLE handle)
 \
 		if (UNLIKELY(!own)) \
 			return BAD_##kind; \
-		provider = PROVIDER_OF(own); \
+		provider = DATI_PROVIDER_OF(own); \
 		if (UNLIKELY(!provider->name##_func)) \
 			return DATI_NO_CALL; \
 		return provider->name##_func(A##n); \

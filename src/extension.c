@@ -115,7 +115,7 @@ static DAT_RETURN extension_call_handle(DAT_HANDLE handle, DAT_EXTENDED_OP op, v
 
 	if (!own)
 		own = handle;
-	return extension_call(DAT_HANDLE_TO_PROVIDER(own), own, op, args);
+	return extension_call(DATI_PROVIDER_OF(own), own, op, args);
 }
 
 DAT_RETURN DAT_API dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, ...)

@@ -31,6 +31,7 @@ DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCR
 DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
 {
 	struct dofi_cno *cno = dofi_cno_live(handle);
+	struct dofi_cno_param now;
 
 	if (!cno)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
@@ -38,8 +39,10 @@ DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CN
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	param->ia_handle = dofi_api_ia_handle(cno->obj.ia);
-	param->agent = dofi_agent_query(cno);
+	if (!dofi_cno_read(cno, &now))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	param->ia_handle = now.ia;
+	param->agent = now.agent;
 	return DAT_SUCCESS;
 }
 

@@ -44,7 +44,7 @@ DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCR
 DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
 {
 	struct dofi_cno *cno = dofi_cno_live(handle);
-	DAT_OS_WAIT_PROXY_AGENT agent;
+	struct dofi_cno_param now;
 
 	if (!cno)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
@@ -52,15 +52,16 @@ DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CN
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (!dofi_cno_read(cno, &now))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
 	memset(param, 0, sizeof(*param));
-	param->ia_handle = dofi_api_ia_handle(cno->obj.ia);
-	agent = dofi_agent_query(cno);
-	if (cno->fd >= 0) {
+	param->ia_handle = now.ia;
+	if (now.fd >= 0) {
 		param->proxy_type = DAT_PROXY_TYPE_FD;
-		param->proxy.fd = cno->fd;
-	} else if (agent.proxy_agent_func) {
+		param->proxy.fd = now.fd;
+	} else if (now.agent.proxy_agent_func) {
 		param->proxy_type = DAT_PROXY_TYPE_AGENT;
-		param->proxy.agent = agent;
+		param->proxy.agent = now.agent;
 	} else {
 		param->proxy_type = DAT_PROXY_TYPE_NONE;
 	}

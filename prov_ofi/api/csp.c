@@ -73,6 +73,7 @@ DAT_RETURN dofi_csp_create(DAT_IA_HANDLE handle, DAT_COMM *comm, DAT_IA_ADDRESS_
 DAT_RETURN dofi_csp_query(DAT_CSP_HANDLE handle, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param)
 {
 	struct dofi_sp *sp = (struct dofi_sp *)dofi_obj_live(handle, DAT_HANDLE_TYPE_CSP);
+	struct dofi_ia *ia;
 
 	_Static_assert(sizeof(DAT_COMM) == sizeof(sp->comm), "struct dofi_comm is a DAT_COMM");
 	if (!sp)
@@ -81,10 +82,14 @@ DAT_RETURN dofi_csp_query(DAT_CSP_HANDLE handle, DAT_CSP_PARAM_MASK mask, DAT_CS
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	param->ia_handle = dofi_api_ia_handle(sp->obj.ia);
+	ia = dofi_sp_lock(sp);
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
+	param->ia_handle = dofi_api_ia_handle(ia);
 	param->comm = (DAT_COMM *)&sp->comm;
 	param->address_ptr = &sp->addr.sa;
 	param->evd_handle = sp->evd;
+	pthread_mutex_unlock(&ia->cm_lock);
 	return DAT_SUCCESS;
 }
 

@@ -138,6 +138,9 @@ void dofi_sp_destroy(struct dofi_sp *sp);
 void dofi_sp_forget_ep(struct dofi_ep *ep);
 /* The EVD of connection requests that a consumer names; NULL: not a valid one. No lock. */
 struct dofi_evd *dofi_sp_cr_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle);
+/* Locks cm_lock of the adapter of a service point and returns the adapter. NULL, with nothing
+ * locked: another thread has freed it. */
+struct dofi_ia *dofi_sp_lock(struct dofi_sp *sp);
 /* The call that frees a service point; `subtype` names its kind of handle. No lock. */
 DAT_RETURN dofi_sp_free(DAT_HANDLE handle, DAT_HANDLE_TYPE type, DAT_RETURN subtype);
 /* A CSP at the port of `addr`, or at any free one if that is 0. The arguments are valid. No

@@ -48,9 +48,11 @@ static void cr_request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *
 	 * peer has gone. */
 	cr->info->handle = request;
 	dofi_cr_reject_for(cr, 0);
+	dofi_lock(&ep->lock);
 	ep->active = false;
 	ep->remote = cr->remote;
 	ep->remote_port = cr->remote_port;
+	dofi_unlock(&ep->lock);
 	dofi_diag_accept_failed(ep, dofi_error_text(-err));
 	dofi_ep_transit(ep, DOFI_EP_ACCEPT);
 	dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);

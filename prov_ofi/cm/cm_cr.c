@@ -8,6 +8,8 @@
 DAT_RETURN dofi_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param)
 {
 	struct dofi_cr *cr = dofi_cr_live(handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct dofi_ia *ia;
 
 	if (!cr)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
@@ -15,12 +17,19 @@ DAT_RETURN dofi_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PA
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	param->remote_ia_address_ptr = &cr->remote.sa;
-	param->remote_port_qual = cr->remote_port;
-	param->private_data_size = cr->msg.priv_len;
-	param->private_data = cr->priv;
-	param->local_ep_handle = cr->ep;
-	return DAT_SUCCESS;
+	ia = dofi_obj_ia(&cr->obj);
+	pthread_mutex_lock(&ia->cm_lock);
+	if (dofi_obj_remains(&cr->obj, ia)) {
+		param->remote_ia_address_ptr = &cr->remote.sa;
+		param->remote_port_qual = cr->remote_port;
+		param->private_data_size = cr->msg.priv_len;
+		param->private_data = cr->priv;
+		param->local_ep_handle = cr->ep;
+	} else {
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	}
+	pthread_mutex_unlock(&ia->cm_lock);
+	return ret;
 }
 
 DAT_RETURN dofi_cr_check_priv(struct dofi_ia *ia, DAT_COUNT size, const void *priv,

@@ -126,7 +126,9 @@ void dofi_cr_release_ep(struct dofi_cr *cr)
 	if (!ep)
 		return;
 	if (!ep->by_provider) {
+		dofi_lock(&ep->lock);
 		ep->local_port = 0;
+		dofi_unlock(&ep->lock);
 		dofi_ep_transit(ep, DOFI_EP_REJECT);
 	} else if (dofi_obj_retire(&ep->obj)) {
 		dofi_ep_destroy(ep);

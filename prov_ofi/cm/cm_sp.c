@@ -333,9 +333,21 @@ static struct dofi_sp *sp_live(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 	return (struct dofi_sp *)dofi_obj_live(handle, type);
 }
 
+struct dofi_ia *dofi_sp_lock(struct dofi_sp *sp)
+{
+	struct dofi_ia *ia = dofi_obj_ia(&sp->obj);
+
+	pthread_mutex_lock(&ia->cm_lock);
+	if (dofi_obj_remains(&sp->obj, ia))
+		return ia;
+	pthread_mutex_unlock(&ia->cm_lock);
+	return NULL;
+}
+
 DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE handle, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param)
 {
 	struct dofi_sp *sp = sp_live(handle, DAT_HANDLE_TYPE_PSP);
+	struct dofi_ia *ia;
 
 	if (!sp)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP);
@@ -343,10 +355,14 @@ DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE handle, DAT_PSP_PARAM_MASK mask, DAT_PS
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	param->ia_handle = dofi_api_ia_handle(sp->obj.ia);
+	ia = dofi_sp_lock(sp);
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP);
+	param->ia_handle = dofi_api_ia_handle(ia);
 	param->conn_qual = sp->qual;
 	param->evd_handle = sp->evd;
 	param->psp_flags = sp->flags;
+	pthread_mutex_unlock(&ia->cm_lock);
 	return DAT_SUCCESS;
 }
 
@@ -357,9 +373,10 @@ DAT_RETURN dofi_sp_free(DAT_HANDLE handle, DAT_HANDLE_TYPE type, DAT_RETURN subt
 
 	if (!sp)
 		return DOFI_ERR(DAT_INVALID_HANDLE, subtype);
-	ia = dofi_obj_ia(&sp->obj);
-	pthread_mutex_lock(&ia->cm_lock);
-	if (!dofi_obj_remains(&sp->obj, ia) || !dofi_obj_retire(&sp->obj)) {
+	ia = dofi_sp_lock(sp);
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, subtype);
+	if (!dofi_obj_retire(&sp->obj)) {
 		pthread_mutex_unlock(&ia->cm_lock);
 		return DOFI_ERR(DAT_INVALID_HANDLE, subtype);
 	}
@@ -417,6 +434,7 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_H
 DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE handle, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param)
 {
 	struct dofi_sp *sp = sp_live(handle, DAT_HANDLE_TYPE_RSP);
+	struct dofi_ia *ia;
 
 	if (!sp)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP);
@@ -424,12 +442,16 @@ DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE handle, DAT_RSP_PARAM_MASK mask, DAT_RS
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	param->ia_handle = dofi_api_ia_handle(sp->obj.ia);
+	ia = dofi_sp_lock(sp);
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP);
+	param->ia_handle = dofi_api_ia_handle(ia);
 	param->conn_qual = sp->qual;
 	param->evd_handle = sp->evd;
-	pthread_mutex_lock(&sp->obj.ia->obj_lock);
+	pthread_mutex_lock(&ia->obj_lock);
 	param->ep_handle = sp->ep;
-	pthread_mutex_unlock(&sp->obj.ia->obj_lock);
+	pthread_mutex_unlock(&ia->obj_lock);
+	pthread_mutex_unlock(&ia->cm_lock);
 	return DAT_SUCCESS;
 }
 

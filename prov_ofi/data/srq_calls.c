@@ -277,7 +277,7 @@ DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 	taken = atomic_load(&srq->taken);
 	posted = srq->posted;
 	memset(param, 0, sizeof(*param));
-	param->ia_handle = dofi_api_ia_handle(srq->obj.ia);
+	param->ia_handle = dofi_api_ia_handle(dofi_obj_ia(&srq->obj));
 	param->srq_state = DAT_SRQ_STATE_OPERATIONAL;
 	param->pz_handle = srq->pz;
 	param->max_recv_dtos = srq->max_dtos;
@@ -297,7 +297,7 @@ DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT n)
 
 	if (!srq)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
-	ops = srq->obj.ia->fab.desc->ops;
+	ops = dofi_obj_ia(&srq->obj)->fab.desc->ops;
 	if (n <= 0 || n > DOFI_MAX_SRQ_DTOS)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	dofi_lock(&srq->lock);

@@ -21,20 +21,17 @@ int dofi_agent_new(struct dofi_cno *cno, DAT_OS_WAIT_PROXY_AGENT call, struct do
 	dofi_list_init(&agent->link);
 	agent->cno = cno;
 	agent->call = call;
-	atomic_store(&cno->obj.ia->has_agents, true);
+	atomic_store(&dofi_obj_ia(&cno->obj)->has_agents, true);
 	*out = agent;
 	return 0;
 }
 
-DAT_OS_WAIT_PROXY_AGENT dofi_agent_query(struct dofi_cno *cno)
+DAT_OS_WAIT_PROXY_AGENT dofi_agent_of(const struct dofi_cno *cno)
 {
-	DAT_OS_WAIT_PROXY_AGENT call = { NULL, NULL };
+	DAT_OS_WAIT_PROXY_AGENT none = { NULL, NULL };
 
-	pthread_mutex_lock(&cno->lock);
-	if (cno->agent)
-		call = cno->agent->call;
-	pthread_mutex_unlock(&cno->lock);
-	return call;
+	DOFI_ASSERT_LOCKED(&cno->lock);
+	return cno->agent ? cno->agent->call : none;
 }
 
 bool dofi_agent_trigger(struct dofi_cno *cno, const struct dofi_cause *cause)

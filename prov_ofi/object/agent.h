@@ -19,8 +19,8 @@ struct dofi_agent {
 
 /* *out is NULL if there is no function to call. Returns 0 or -ENOMEM. */
 int dofi_agent_new(struct dofi_cno *cno, DAT_OS_WAIT_PROXY_AGENT call, struct dofi_agent **out);
-/* Returns the agent that dat_cno_query reports; takes cno->lock. */
-DAT_OS_WAIT_PROXY_AGENT dofi_agent_query(struct dofi_cno *cno);
+/* The agent of the next trigger, which has no function if there is none. Caller holds cno->lock. */
+DAT_OS_WAIT_PROXY_AGENT dofi_agent_of(const struct dofi_cno *cno);
 
 /* Caller of the next three holds cno->lock. */
 

@@ -12,6 +12,7 @@
 #include "object/cno.h"
 #include "base/dat_error.h"
 #include "object/progress_wakeup.h"
+#include "object/version.h"
 
 /* A sleep ends after this time, in case that the program has closed the adapter's descriptors. */
 #define SLEEP_MOST DOFI_MS(4000)
@@ -192,6 +193,21 @@ DAT_RETURN dofi_cno_fd_create(DAT_IA_HANDLE ia_handle, int *fd, DAT_CNO_HANDLE *
 	*fd = cno->fd;
 	*out = cno;
 	return DAT_SUCCESS;
+}
+
+bool dofi_cno_read(struct dofi_cno *cno, struct dofi_cno_param *param)
+{
+	bool live;
+
+	param->ia = dofi_api_ia_handle(dofi_obj_ia(&cno->obj));
+	pthread_mutex_lock(&cno->lock);
+	live = dofi_cno_live(cno) != NULL;
+	if (live) {
+		param->agent = dofi_agent_of(cno);
+		param->fd = cno->fd;
+	}
+	pthread_mutex_unlock(&cno->lock);
+	return live;
 }
 
 DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT agent)

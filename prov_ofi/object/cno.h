@@ -61,6 +61,15 @@ static inline DAT_EVD_HANDLE dofi_cno_cause(const struct dofi_cno *cno,
 /* Releases the waiters and destroys the CNO even if EVDs refer to it. */
 void dofi_cno_destroy(struct dofi_cno *cno);
 
+/* What dat_cno_query reports. */
+struct dofi_cno_param {
+	DAT_IA_HANDLE ia;
+	DAT_OS_WAIT_PROXY_AGENT agent; /* without a function: none */
+	int fd;                        /* -1: none */
+};
+/* False: the CNO has been freed. Takes its lock. */
+bool dofi_cno_read(struct dofi_cno *cno, struct dofi_cno_param *param);
+
 /* Calls of 2.0 only; both versions compile them. */
 DAT_RETURN dofi_cno_fd_create(DAT_IA_HANDLE ia, int *fd, DAT_CNO_HANDLE *cno);
 DAT_RETURN dofi_cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *evd);

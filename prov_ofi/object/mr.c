@@ -333,7 +333,7 @@ DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PA
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	param->ia_handle = dofi_api_ia_handle(pz->obj.ia);
+	param->ia_handle = dofi_api_ia_handle(dofi_obj_ia(&pz->obj));
 	return DAT_SUCCESS;
 }
 

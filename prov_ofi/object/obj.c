@@ -73,7 +73,7 @@ void *dofi_obj_new(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 	}
 	if (obj->type != type)
 		obj->type = type;
-	obj->context.as_64 = 0;
+	__atomic_store_n(&obj->context.as_64, 0, __ATOMIC_RELAXED);
 	dofi_list_init(&obj->link);
 	return obj;
 }
@@ -136,7 +136,7 @@ DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context)
 
 	if (!obj)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	obj->context = context;
+	__atomic_store_n(&obj->context.as_64, context.as_64, __ATOMIC_RELAXED);
 	return DAT_SUCCESS;
 }
 
@@ -148,7 +148,7 @@ DAT_RETURN dofi_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	if (!context)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	*context = obj->context;
+	context->as_64 = __atomic_load_n(&obj->context.as_64, __ATOMIC_RELAXED);
 	return DAT_SUCCESS;
 }
 

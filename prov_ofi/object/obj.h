@@ -23,7 +23,7 @@ struct dofi_obj {
 	_Atomic uint32_t magic;
 	DAT_HANDLE_TYPE type;  /* the same as long as the memory exists */
 	struct dofi_ia *ia;    /* of a handle that may have been freed: dofi_obj_ia */
-	DAT_CONTEXT context;   /* the consumer's */
+	DAT_CONTEXT context;   /* the consumer's; threads may read and set it at the same time */
 	struct dofi_list link; /* ia->objs[type], under ia->obj_lock */
 };
 
