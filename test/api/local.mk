@@ -79,6 +79,7 @@ test_api_common = \
 	test/api/t_srq_wake.c \
 	test/api/t_no_evd.c test/api/t_recv_count.c \
 	test/api/t_fork.c test/api/t_closed_fds.c \
+	test/api/calls_rig.c test/api/calls_rig.h test/api/calls_post.c test/api/t_calls.c \
 	test/api/t_threads.c test/api/t_siw_post.c test/api/t_threads_ep.c test/api/t_waiters.c \
 	test/api/t_cancel.c \
 	test/api/t_unplug.c \
