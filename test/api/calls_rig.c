@@ -2,7 +2,7 @@
 /* Implements the choice of objects and arguments at random. */
 #include "calls_rig.h"
 
-/* Kinds of which there are always some. */
+/* Adapters at a time: with more of them, objects of one would seldom meet in a call. */
 #define IAS 2
 /* Of that number of freed handles, one stays among the others. */
 #define STALE 20
