@@ -20,7 +20,7 @@ static uint64_t a_mark(struct pair_conn **conn)
 	*conn = e ? e->w.pair : NULL;
 	if (!*conn || which >= 0xf0)
 		return which & 1 ? 0 : number(8);
-	return pair_mark((*conn)->index, (*conn)->generation + (which >= 0xe0));
+	return (*conn)->mark + ((uint64_t)(which >= 0xe0) << 32);
 }
 
 static uint8_t a_kind(void)
@@ -47,8 +47,7 @@ static void fill_numbers(struct msgep_frame *f, const struct pair_conn *conn)
 	switch (f->kind) {
 	case PAIR_ATTACH:
 		if (conn)
-			f->value = htole64(pair_mark(conn->peer_index,
-						     conn->peer_generation + (byte() > 0xf0)));
+			f->value = htole64(conn->peer_mark + ((uint64_t)(byte() > 0xf0) << 32));
 		break;
 	case PAIR_CREDIT:
 		if (conn) {

@@ -396,7 +396,7 @@ void send_control(const struct peer *peer, const struct pair_conn *conn, uint8_t
 	msg.head.index = htole32(pair->index);
 	msg.head.key = htole64(pair->key);
 	msg.f.kind = kind;
-	msg.f.mark = htole64(pair_mark(conn->index, conn->generation));
+	msg.f.mark = htole64(conn->mark);
 	msg.f.value = htole64(value);
 	if (fabric_msg_deliver(&msg, sizeof(msg)))
 		look();
@@ -434,7 +434,7 @@ static void connect_ep(unsigned int i)
 	}
 	msgep_ep_up(eps[i]);
 	conn = eps[i]->w.pair;
-	send_control(peer, conn, PAIR_ATTACH, pair_mark(conn->peer_index, conn->peer_generation));
+	send_control(peer, conn, PAIR_ATTACH, conn->peer_mark);
 }
 
 void open_ep(unsigned int i)

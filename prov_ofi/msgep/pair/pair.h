@@ -292,14 +292,15 @@ struct pair_conn {
 	struct dofi_list owe;    /* pair->owing; pair->lock */
 	struct dofi_list starve; /* pair->starved; pair->lock */
 	struct dofi_list touch;  /* net->touched; net->leaf */
-	uint32_t index, generation;
+	uint64_t mark;           /* ours: packets for it carry this. Index and generation */
 	bool has_peer_params, active;
 	bool expects;     /* an answer is outstanding; net->lock */
 	bool dispatching; /* ep->lock: the poll is processing this connection */
 	_Atomic int broken;
 
 	/* the peer's parameters */
-	uint32_t peer_index, peer_generation, peer_window;
+	uint64_t peer_mark;
+	uint32_t peer_window;
 	uint8_t peer_name[PAIR_NAME];
 
 	/* bytes of packets per channel, counted from the beginning */
@@ -476,6 +477,14 @@ static inline uint32_t pair_n_in(const struct pair_conn *conn)
 static inline uint64_t pair_mark(uint32_t index, uint32_t generation)
 {
 	return (uint64_t)generation << 32 | index;
+}
+
+/* The open connection of that mark, or NULL. Caller holds net->lock. */
+static inline struct pair_conn *pair_marked(const struct pair_net *net, uint64_t mark)
+{
+	struct pair_conn *conn = (uint32_t)mark < net->n_conns ? net->conns[(uint32_t)mark] : NULL;
+
+	return conn && conn->ep && conn->mark == mark ? conn : NULL;
 }
 
 #endif

@@ -146,12 +146,12 @@ bool pair_cm_send(struct msgep_domain *domain, struct msgep_ep *ep, uint64_t rou
 {
 	struct pair_net *net = pair_net_of(domain);
 	struct pair_conn *conn = ep ? ep->w.pair : NULL;
-	uint64_t from = conn ? pair_mark(conn->index, conn->generation) : 0;
+	uint64_t from = conn ? conn->mark : 0;
 	struct pair *pair;
 	bool sent;
 
 	if (!to && conn && conn->has_peer_params)
-		to = pair_mark(conn->peer_index, conn->peer_generation);
+		to = conn->peer_mark;
 	dofi_lock(&net->lock);
 	pair = pair_cm_pair_numbered(net, route);
 	sent = pair && pair_send_control(pair, port ? PAIR_CM_REQUEST : PAIR_CM_MESSAGE, to, from,
@@ -179,11 +179,9 @@ void pair_cm_flush(struct msgep_domain *domain)
 /* True if the pair may send messages for that connection. */
 static bool pair_cm_concerns(const struct pair *pair, uint64_t mark)
 {
-	const struct pair_net *net = pair->net;
-	const struct pair_conn *conn = (uint32_t)mark < net->n_conns ? net->conns[(uint32_t)mark]
-								     : NULL;
+	const struct pair_conn *conn = pair_marked(pair->net, mark);
 
-	if (!conn || !conn->ep || conn->generation != mark >> 32)
+	if (!conn)
 		return false;
 	return conn->pair
 		       ? conn->pair == pair
@@ -232,8 +230,8 @@ void pair_cm_attached(struct pair_conn *conn)
 {
 	struct msgep_item item = { .kind = MSGEP_ITEM_ATTACHED,
 				   .route = pair_route_number(conn->pair),
-				   .to = pair_mark(conn->index, conn->generation),
-				   .from = pair_mark(conn->peer_index, conn->peer_generation) };
+				   .to = conn->mark,
+				   .from = conn->peer_mark };
 
 	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
 	if (!msgep_inbox_put(conn->ep->domain, &item, NULL) && !conn->pair->net->closing)
@@ -243,11 +241,12 @@ void pair_cm_attached(struct pair_conn *conn)
 struct msgep_ep *pair_owner(struct msgep_domain *domain, uint64_t mark)
 {
 	struct pair_net *net = pair_net_of(domain);
-	struct msgep_ep *ep = NULL;
+	struct pair_conn *conn;
+	struct msgep_ep *ep;
 
 	dofi_lock(&net->lock);
-	if ((uint32_t)mark < net->n_conns && net->conns[(uint32_t)mark]->generation == mark >> 32)
-		ep = net->conns[(uint32_t)mark]->ep;
+	conn = pair_marked(net, mark);
+	ep = conn ? conn->ep : NULL;
 	dofi_unlock(&net->lock);
 	return ep;
 }

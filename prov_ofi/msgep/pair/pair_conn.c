@@ -24,7 +24,7 @@ static struct pair_conn *pair_conn_new(struct pair_net *net)
 	conn = msgep_inbox_spare(net->domain) ? NULL : calloc(1, sizeof(*conn));
 	if (!conn)
 		return NULL;
-	conn->index = net->n_conns;
+	conn->mark = pair_mark(net->n_conns, 0);
 	net->conns[net->n_conns++] = conn;
 	return conn;
 }
@@ -32,18 +32,16 @@ static struct pair_conn *pair_conn_new(struct pair_net *net)
 static struct pair_conn *pair_conn_get(struct pair_net *net, struct msgep_ep *ep)
 {
 	struct pair_conn *conn;
-	uint32_t index, generation;
+	uint64_t mark;
 
 	conn = dofi_list_pop(&net->unused, struct pair_conn, link);
 	if (!conn)
 		conn = pair_conn_new(net);
 	if (!conn)
 		return NULL;
-	index = conn->index;
-	generation = conn->generation + 1;
+	mark = conn->mark;
 	memset(conn, 0, sizeof(*conn));
-	conn->index = index;
-	conn->generation = generation;
+	conn->mark = pair_mark((uint32_t)mark, (uint32_t)(mark >> 32) + 1);
 	dofi_list_init(&conn->link);
 	dofi_list_init(&conn->owe);
 	dofi_list_init(&conn->starve);
@@ -85,8 +83,8 @@ static int pair_get_params(struct msgep_ep *ep, bool active, struct msgep_params
 		p = dofi_put_be(p, 0, 1);
 		p = dofi_put_be(p, pair_port(net, &ep->local), 2);
 		p = dofi_put_be(p, PAIR_WINDOW, 4);
-		p = dofi_put_be(p, ep->w.pair->index, 4);
-		p = dofi_put_be(p, ep->w.pair->generation, 4);
+		p = dofi_put_be(p, (uint32_t)ep->w.pair->mark, 4);
+		p = dofi_put_be(p, ep->w.pair->mark >> 32, 4);
 		memcpy(p, net->name, PAIR_NAME);
 	}
 	dofi_unlock(&net->lock);
@@ -112,8 +110,8 @@ static int pair_parse_params(struct pair_net *net, struct pair_conn *conn, bool 
 	conn->peer_window = (uint32_t)dofi_get_be(data + 4, 4);
 	if (conn->peer_window > PAIR_WINDOW)
 		conn->peer_window = PAIR_WINDOW;
-	conn->peer_index = (uint32_t)dofi_get_be(data + 8, 4);
-	conn->peer_generation = (uint32_t)dofi_get_be(data + 12, 4);
+	conn->peer_mark =
+		pair_mark((uint32_t)dofi_get_be(data + 8, 4), (uint32_t)dofi_get_be(data + 12, 4));
 	memcpy(conn->peer_name, data + 16, PAIR_NAME);
 	conn->peer_port = (uint16_t)dofi_get_be(data + 2, 2);
 	conn->active = active;

@@ -249,9 +249,7 @@ void pair_attach(struct pair_conn *conn, struct pair *pair)
 	conn->pair = pair;
 	dofi_unlock(&ep->lock);
 	if (conn->active) {
-		if (!pair_send_control(pair, PAIR_ATTACH,
-				       pair_mark(conn->peer_index, conn->peer_generation),
-				       pair_mark(conn->index, conn->generation), 0, NULL, 0))
+		if (!pair_send_control(pair, PAIR_ATTACH, conn->peer_mark, conn->mark, 0, NULL, 0))
 			pair_break(pair, FI_ENOMEM);
 	} else {
 		dofi_list_append(&pair->conns, &conn->link);

@@ -120,8 +120,7 @@ uint8_t *pair_open_space(struct pair *pair, uint32_t need, bool must)
 static void pair_put_control(struct pair_conn *conn, uint8_t *at, uint8_t kind, uint64_t value,
 			     uint64_t total)
 {
-	uint64_t mark = pair_mark(conn->peer_index, conn->peer_generation);
-	struct msgep_frame f = { .mark = htole64(mark),
+	struct msgep_frame f = { .mark = htole64(conn->peer_mark),
 				 .total = htole64(total),
 				 .value = htole64(value),
 				 .kind = kind };
@@ -399,8 +398,7 @@ void pair_control(struct pair_conn *conn, uint8_t kind, uint64_t value, uint64_t
 {
 	struct pair *pair = conn->pair;
 
-	if (!pair_send_control(pair, kind, pair_mark(conn->peer_index, conn->peer_generation),
-			       value, total, NULL, 0))
+	if (!pair_send_control(pair, kind, conn->peer_mark, value, total, NULL, 0))
 		return;
 	dofi_lock(&pair->lock);
 	pair_flush(pair, PAIR_URGENT);

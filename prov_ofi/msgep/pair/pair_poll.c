@@ -26,8 +26,7 @@ static void pair_recv_attach(struct pair *pair, struct pair_conn *conn, const st
 			 "dropped a message from %s: expected an attachment to one of its "
 			 "connections, got one to that of another adapter",
 			 dofi_peer_text(&pair->peer, text));
-	} else if (conn->active || conn->pair ||
-		   value != pair_mark(conn->peer_index, conn->peer_generation)) {
+	} else if (conn->active || conn->pair || value != conn->peer_mark) {
 		pair_conn_violate(conn, "an attachment to another connection");
 	} else {
 		pair_attach(conn, pair);
@@ -63,17 +62,6 @@ static void pair_recv_credit(struct pair_conn *conn, const struct msgep_frame *f
 
 /* ---------------------------------------------------------------- messages */
 
-static struct pair_conn *pair_find(struct pair_net *net, const struct msgep_frame *f)
-{
-	uint64_t mark = le64toh(f->mark);
-	struct pair_conn *conn;
-
-	if ((uint32_t)mark >= net->n_conns)
-		return NULL;
-	conn = net->conns[(uint32_t)mark];
-	return conn->ep && conn->generation == mark >> 32 ? conn : NULL;
-}
-
 /* Packets for a connection that has been closed are dropped. */
 static void pair_recv_control(struct pair *pair, struct pair_conn *conn,
 			      const struct msgep_frame *f, struct msgep_cq_direct *direct)
@@ -102,7 +90,7 @@ static void pair_recv_message(struct pair_net *net, struct pair *pair, const uin
 	msgep_reply_received(&pair->reply);
 	while (at != end) {
 		const struct msgep_frame *f = (const void *)at;
-		struct pair_conn *conn = pair_find(net, f);
+		struct pair_conn *conn = pair_marked(net, le64toh(f->mark));
 
 		if (f->kind < PAIR_ATTACH && conn && conn->pair == pair) {
 			at = pair_dispatch(conn, at, end, false, direct);

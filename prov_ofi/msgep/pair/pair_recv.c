@@ -14,8 +14,7 @@
 
 static bool pair_is_for(const struct pair_conn *conn, const struct msgep_frame *f)
 {
-	return f->kind < PAIR_ATTACH &&
-	       f->mark == htole64(pair_mark(conn->index, conn->generation));
+	return f->kind < PAIR_ATTACH && f->mark == htole64(conn->mark);
 }
 
 /* The packet at the cursor, if it is of this channel. */

@@ -126,7 +126,7 @@ static void pair_put_receives(struct pair_conn *conn, struct msgep_frame *f)
 /* The numbers of a packet in the order of packets. */
 static void pair_seal(struct pair_conn *conn, struct msgep_frame *f)
 {
-	f->mark = htole64(pair_mark(conn->peer_index, conn->peer_generation));
+	f->mark = htole64(conn->peer_mark);
 	f->len = htole32(f->len);
 	msgep_frame_swap(f);
 }
