@@ -284,14 +284,6 @@ ALWAYS_INLINE DAT_RETURN evd_read_cq(struct dofi_evd *evd, DAT_EVENT *event)
 	return evd_take_read(evd, event, n);
 }
 
-/* Looks at the clock before. */
-static __attribute__((noinline)) DAT_RETURN evd_read_cq_timed(struct dofi_evd *evd,
-							      DAT_EVENT *event)
-{
-	evd_look_at_clock(evd);
-	return evd_read_cq(evd, event);
-}
-
 /* Takes an event in the cases in which dofi_evd_dequeue does not read the CQ itself. `locked`: the
  * caller has found the handle and `event` valid and has locked the EVD. Another thread may free it
  * meanwhile, which then waits for the lock. */
@@ -305,8 +297,10 @@ static __attribute__((noinline)) DAT_RETURN evd_dequeue_other(struct dofi_evd *e
 			return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 		dofi_lock(&evd->lock);
 	}
-	if (evd_has_cq_only(evd))
-		return evd_read_cq_timed(evd, event);
+	if (evd_has_cq_only(evd)) {
+		evd_look_at_clock(evd);
+		return evd_read_cq(evd, event);
+	}
 	return evd_leave(evd, evd_take_event(evd, event));
 }
 
@@ -316,8 +310,10 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 	bool locked = dofi_obj_is_live(handle, DAT_HANDLE_TYPE_EVD) && event &&
 		      dofi_trylock(&evd->lock);
 
-	if (locked && evd_has_cq_only(evd))
-		return DOFI_LIKELY(--evd->calls_left) ? evd_read_cq(evd, event)
-						      : evd_read_cq_timed(evd, event);
+	if (locked && evd_has_cq_only(evd)) {
+		if (DOFI_UNLIKELY(!--evd->calls_left))
+			evd_look_at_clock(evd);
+		return evd_read_cq(evd, event);
+	}
 	return evd_dequeue_other(evd, event, locked);
 }
