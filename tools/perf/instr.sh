@@ -16,14 +16,15 @@ Usage: instr.sh [options] [dat_perf options, e.g. --ia NAME --cq merged]
   --op send|write|read, --size BYTES   what is counted (default: send of 64 bytes)
   --perf     the dat_perf to run (default: dat_perf found in PATH); one of a build tree
              is run from the top of that tree
-  --short, --long   iterations of the two runs (default 200 and 1200)
+  --short, --long   iterations of the two runs (default 200 and 5200; with fewer, what opening and
+             connecting differ between the two runs shows)
   --edges    also list each call between program, libdat, provider and libfabric
   --no-raw   do not count raw libfabric, which takes half of the time
 END
 	exit "$1"
 }
 
-perf=dat_perf op=send size=64 short=200 long=1200 edges=0 raw=1
+perf=dat_perf op=send size=64 short=200 long=5200 edges=0 raw=1
 left=$#
 while [ "$left" -gt 0 ]; do
 	case $1 in
