@@ -36,9 +36,13 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	dofi_lock(&ep->lock);
+	if (!dofi_ep_live(handle)) {
+		dofi_unlock(&ep->lock);
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	}
 	memset(param, 0, sizeof(*param));
 	param->ia_handle = dofi_api_ia_handle(dofi_obj_ia(&ep->obj));
-	dofi_lock(&ep->lock);
 	param->ep_state = ep->state;
 	param->local_ia_address_ptr = &ep->local.sa;
 	param->local_port_qual = ep->local_port;

@@ -272,6 +272,10 @@ DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	dofi_lock(&srq->lock);
+	if (!srq->srx) {
+		dofi_unlock(&srq->lock);
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	}
 	/* Read in this order, each count is at least the previous one. */
 	dequeued = atomic_load(&srq->dequeued);
 	taken = atomic_load(&srq->taken);
@@ -317,23 +321,27 @@ DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT n)
 DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT lw)
 {
 	struct dofi_srq *srq = dofi_srq_live(handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct dofi_ia *ia;
 	bool now = false;
 
 	if (!srq)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 	dofi_lock(&srq->lock);
-	if (lw < 0 || lw > srq->max_dtos) {
-		dofi_unlock(&srq->lock);
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	ia = dofi_obj_ia(&srq->obj);
+	if (!srq->srx) {
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	} else if (lw < 0 || lw > srq->max_dtos) {
+		ret = DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	} else {
+		atomic_store(&srq->low_mark, lw);
+		atomic_store(&srq->low_armed, lw > 0);
+		/* A message that arrives meanwhile finds the watermark armed or disarmed. */
+		if (lw > 0 && srq->posted - srq->taken < (uint32_t)lw)
+			now = atomic_exchange(&srq->low_armed, false);
 	}
-	atomic_store(&srq->low_mark, lw);
-	atomic_store(&srq->low_armed, lw > 0);
-	/* A message that consumes a buffer meanwhile finds the watermark armed or disarmed. */
-	if (lw > 0 && srq->posted - srq->taken < (uint32_t)lw)
-		now = atomic_exchange(&srq->low_armed, false);
 	dofi_unlock(&srq->lock);
 	if (now)
-		dofi_async_event(srq->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, srq,
-				 DAT_SRQ_LOW_WATERMARK_EVENT);
-	return DAT_SUCCESS;
+		dofi_async_event(ia, DAT_ASYNC_ERROR_EP_BROKEN, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
+	return ret;
 }

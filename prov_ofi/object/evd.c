@@ -294,6 +294,10 @@ DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EV
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	dofi_lock(&evd->lock);
+	if (!dofi_evd_live(handle)) {
+		dofi_unlock(&evd->lock);
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	}
 	param->ia_handle = dofi_api_ia_handle(dofi_obj_ia(&evd->obj));
 	param->evd_qlen = evd->qlen;
 	param->evd_state = (evd->enabled ? DAT_EVD_STATE_ENABLED : DAT_EVD_STATE_DISABLED) |

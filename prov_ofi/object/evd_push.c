@@ -96,12 +96,13 @@ bool dofi_evd_has_slot(struct dofi_evd *evd)
 }
 
 /* Reports the loss of an event of a stream that is limited to the granted length. */
-static void evd_report_overflow(struct dofi_evd *evd, const struct dofi_event *event)
+static void evd_report_overflow(struct dofi_evd *evd, DAT_COUNT qlen,
+				const struct dofi_event *event)
 {
 	struct dofi_ia *ia = evd->obj.ia;
 
 	dofi_log(DOFI_LOG_ERROR, "event %#x lost: the EVD is full with %d events",
-		 (unsigned int)event->number, (int)evd->qlen);
+		 (unsigned int)event->number, (int)qlen);
 	if (evd != ia->async_evd)
 		dofi_async_event(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
 }
@@ -120,6 +121,7 @@ static bool evd_push(struct dofi_evd *evd, const struct dofi_event *event, _Atom
 		    event->number == DOFI_UD_REQUEST_EVENT;
 	uint32_t before;
 	bool full, report;
+	DAT_COUNT qlen;
 
 	dofi_lock(&evd->lock);
 	if (evd->dying) {
@@ -128,7 +130,8 @@ static bool evd_push(struct dofi_evd *evd, const struct dofi_event *event, _Atom
 		return true;
 	}
 	before = evd->notified;
-	full = dofi_evd_count(evd) >= (uint32_t)evd->qlen;
+	qlen = evd->qlen;
+	full = dofi_evd_count(evd) >= (uint32_t)qlen;
 	report = full && !soft && !evd->overflowed;
 	if (full && !soft) {
 		evd->overflowed = true;
@@ -144,7 +147,7 @@ static bool evd_push(struct dofi_evd *evd, const struct dofi_event *event, _Atom
 	evd_open_gate(gate);
 	dofi_unlock(&evd->lock);
 	if (report)
-		evd_report_overflow(evd, event);
+		evd_report_overflow(evd, qlen, event);
 	return !full;
 }
 
