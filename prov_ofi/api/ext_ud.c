@@ -12,19 +12,30 @@
 static bool ext_ud_target(const struct dofi_ia *ia, const DAT_IB_ADDR_HANDLE *to,
 			  union dofi_addr *addr)
 {
-	const struct dofi_ah *ah;
-
 	if (!to || !dofi_dgram_qpn_valid(to->qpn))
 		return false;
-	if (to->ah) {
-		ah = dofi_ah_live(ia, to->ah);
-		if (ah)
-			*addr = ah->addr;
-		return ah != NULL;
-	}
+	if (to->ah)
+		return dofi_ah_address(ia, to->ah, addr);
 	memset(addr, 0, sizeof(*addr));
 	memcpy(addr, &to->ia_addr, sizeof(to->ia_addr));
 	return addr->sa.sa_family == AF_INET || addr->sa.sa_family == AF_INET6;
+}
+
+/* The IA of the datagram endpoint, or an error. */
+static DAT_RETURN ext_ud_ia(DAT_HANDLE handle, struct dofi_ia **ia)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+	bool datagrams;
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	dofi_lock(&ep->lock);
+	*ia = dofi_obj_ia(&ep->obj);
+	datagrams = ep->ud;
+	dofi_unlock(&ep->lock);
+	if (!dofi_ud_supported(*ia))
+		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
+	return datagrams ? DAT_SUCCESS : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 }
 
 DAT_RETURN dofi_ext_ud_send(DAT_HANDLE handle, va_list args)
@@ -34,33 +45,15 @@ DAT_RETURN dofi_ext_ud_send(DAT_HANDLE handle, va_list args)
 	const DAT_IB_ADDR_HANDLE *to = va_arg(args, DAT_IB_ADDR_HANDLE *);
 	DAT_DTO_COOKIE cookie = va_arg(args, DAT_DTO_COOKIE);
 	DAT_COMPLETION_FLAGS flags = va_arg(args, DAT_COMPLETION_FLAGS);
-	struct dofi_ep *ep = dofi_ep_live(handle);
 	union dofi_addr addr;
+	struct dofi_ia *ia;
+	DAT_RETURN ret = ext_ud_ia(handle, &ia);
 
-	if (!ep)
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	if (!dofi_ud_supported(ep->obj.ia))
-		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
-	if (ep->attr.service_type != DOFI_SERVICE_TYPE_UD)
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	if (!ext_ud_target(ep->obj.ia, to, &addr))
+	if (ret)
+		return ret;
+	if (!ext_ud_target(ia, to, &addr))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	return dofi_ep_post_send_ud(ep, n, iov, &addr, to->qpn, cookie, flags);
-}
-
-/* The IA of the datagram endpoint, or an error. */
-static DAT_RETURN ext_ud_ia(DAT_HANDLE handle, struct dofi_ia **ia)
-{
-	struct dofi_ep *ep = dofi_ep_live(handle);
-
-	if (!ep)
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	*ia = ep->obj.ia;
-	if (!dofi_ud_supported(*ia))
-		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
-	if (ep->attr.service_type != DOFI_SERVICE_TYPE_UD)
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	return DAT_SUCCESS;
+	return dofi_ep_post_send_ud(handle, n, iov, &addr, to->qpn, cookie, flags);
 }
 
 DAT_RETURN dofi_ext_ud_cm_free(DAT_HANDLE handle, va_list args)

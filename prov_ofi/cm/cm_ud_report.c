@@ -41,7 +41,7 @@ void dofi_ud_exchange_ended(struct dofi_ep *x, DAT_EVENT_NUMBER number)
 	struct dofi_ah *ah = NULL;
 
 	if (!x->ud_over && number == DAT_CONNECTION_EVENT_PEER_REJECTED) {
-		ah = dofi_ah_new(ep->obj.ia, false);
+		ah = dofi_ah_new(ep->obj.ia, NULL);
 		if (ah) {
 			ah->type = DOFI_UD_CONNECT_REJECT;
 			ud_set_private(ah, x->priv, x->priv_len);
@@ -65,11 +65,10 @@ bool dofi_ud_take_answer(struct dofi_ep *x, const uint8_t *data, size_t len)
 	    !dofi_cm_fabrics_match(msg.fabric, ep->obj.ia->fab.desc->wire_id) ||
 	    !dofi_dgram_qpn_valid(msg.conn_id))
 		return false;
-	ah = dofi_ah_new(ep->obj.ia, true);
+	ah = dofi_ah_new(ep->obj.ia, &x->remote);
 	if (!ah)
 		return false;
 	ah->type = DOFI_UD_REMOTE_AH;
-	ah->addr = x->remote;
 	ah->qpn = msg.conn_id;
 	ud_set_private(ah, msg.priv, msg.priv_len);
 	ud_push_event(ep, DOFI_UD_ESTABLISHED_EVENT, ah);
@@ -78,12 +77,11 @@ bool dofi_ud_take_answer(struct dofi_ep *x, const uint8_t *data, size_t len)
 
 struct dofi_ah *dofi_ud_reserve(const struct dofi_cr *cr)
 {
-	struct dofi_ah *ah = dofi_ah_new(cr->obj.ia, true);
+	struct dofi_ah *ah = dofi_ah_new(cr->obj.ia, &cr->remote);
 
 	if (!ah)
 		return NULL;
 	ah->type = DOFI_UD_PASSIVE_REMOTE_AH;
-	ah->addr = cr->remote;
 	ah->qpn = cr->msg.conn_id;
 	return ah;
 }

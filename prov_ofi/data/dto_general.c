@@ -187,7 +187,7 @@ ALWAYS_INLINE DAT_RETURN dto_take_remote(struct dofi_dto *dto, enum dofi_dto_kin
 ALWAYS_INLINE DAT_RETURN dto_check_state(const struct dofi_ep *ep, enum dofi_dto_kind kind)
 {
 	if (kind == DOFI_SEND_UD)
-		return DAT_SUCCESS;
+		return ep->ud ? DAT_SUCCESS : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (kind == DOFI_RECV)
 		return ep->srq ? DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE)
 			       : DAT_SUCCESS;

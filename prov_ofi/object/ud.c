@@ -12,6 +12,8 @@
 #define CM_MAGIC 0xda70f1ccu
 
 static struct dofi_slab slab = DOFI_SLAB_INIT(struct dofi_ah, 16, NULL);
+/* For readers of a handle that another thread frees: its memory may become another one. */
+static pthread_mutex_t ah_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---------------------------------------------------------------- sockets */
 
@@ -86,33 +88,46 @@ void dofi_ud_rearm(struct dofi_ep *ep)
 
 /* ---------------------------------------------------------------- address handles */
 
-struct dofi_ah *dofi_ah_new(struct dofi_ia *ia, bool has_ah)
+struct dofi_ah *dofi_ah_new(struct dofi_ia *ia, const union dofi_addr *addr)
 {
 	struct dofi_ah *ah = dofi_slab_get(&slab);
 
 	DOFI_ASSERT_LOCKED(&ia->cm_lock);
 	if (!ah)
 		return NULL;
-	ah->ia = ia;
-	memset(&ah->addr, 0, sizeof(ah->addr));
 	ah->qpn = 0;
 	ah->type = 0;
 	ah->priv_len = 0;
 	dofi_list_append(&ia->ahs, &ah->link);
-	atomic_store_explicit(&ah->cm_magic, CM_MAGIC, memory_order_relaxed);
-	if (has_ah)
-		atomic_store_explicit(&ah->ah_magic, AH_MAGIC, memory_order_release);
+	pthread_mutex_lock(&ah_lock);
+	ah->ia = ia;
+	if (addr)
+		ah->addr = *addr;
+	else
+		memset(&ah->addr, 0, sizeof(ah->addr));
+	atomic_store(&ah->cm_magic, CM_MAGIC);
+	atomic_store(&ah->ah_magic, addr ? AH_MAGIC : 0);
+	pthread_mutex_unlock(&ah_lock);
 	return ah;
 }
 
-struct dofi_ah *dofi_ah_live(const struct dofi_ia *ia, const void *p)
+/* Caller holds ah_lock. */
+static bool ah_is_live(const struct dofi_ia *ia, const struct dofi_ah *ah)
 {
-	struct dofi_ah *ah = (struct dofi_ah *)(uintptr_t)p;
+	return !((uintptr_t)ah & 7) && atomic_load(&ah->ah_magic) == AH_MAGIC && ah->ia == ia;
+}
 
-	if (!ah || ((uintptr_t)ah & 7) ||
-	    atomic_load_explicit(&ah->ah_magic, memory_order_acquire) != AH_MAGIC || ah->ia != ia)
-		return NULL;
-	return ah;
+bool dofi_ah_address(const struct dofi_ia *ia, const void *p, union dofi_addr *addr)
+{
+	const struct dofi_ah *ah = p;
+	bool live;
+
+	pthread_mutex_lock(&ah_lock);
+	live = ah_is_live(ia, ah);
+	if (live)
+		*addr = ah->addr;
+	pthread_mutex_unlock(&ah_lock);
+	return live;
 }
 
 /* Both parts are freed: the memory is, too. */
@@ -134,16 +149,17 @@ void dofi_ah_discard(struct dofi_ah *ah)
 
 bool dofi_ah_free(struct dofi_ia *ia, const void *p)
 {
-	struct dofi_ah *ah;
-	bool ok = false;
+	struct dofi_ah *ah = (struct dofi_ah *)(uintptr_t)p;
+	bool ok;
 
 	pthread_mutex_lock(&ia->cm_lock);
-	ah = p && dofi_slab_owns(&slab, p) ? dofi_ah_live(ia, p) : NULL;
-	if (ah) {
-		ok = true;
+	pthread_mutex_lock(&ah_lock);
+	ok = p && dofi_slab_owns(&slab, p) && ah_is_live(ia, ah);
+	if (ok)
 		atomic_store(&ah->ah_magic, 0);
+	pthread_mutex_unlock(&ah_lock);
+	if (ok)
 		ah_put_if_over(ah);
-	}
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ok;
 }
@@ -156,12 +172,14 @@ bool dofi_ah_free_cm(struct dofi_ia *ia, const void *p)
 	bool ok;
 
 	pthread_mutex_lock(&ia->cm_lock);
+	pthread_mutex_lock(&ah_lock);
 	ok = p && dofi_slab_owns(&slab, ah) && atomic_load(&ah->cm_magic) == CM_MAGIC &&
 	     ah->ia == ia;
-	if (ok) {
+	if (ok)
 		atomic_store(&ah->cm_magic, 0);
+	pthread_mutex_unlock(&ah_lock);
+	if (ok)
 		ah_put_if_over(ah);
-	}
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ok;
 }

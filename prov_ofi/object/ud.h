@@ -57,10 +57,11 @@ void dofi_ud_close(struct dofi_ep *ep);
 /* Reports arrivals at the socket again that have not been read yet. Caller holds ep->lock. */
 void dofi_ud_rearm(struct dofi_ep *ep);
 
-/* Allocates the result of an exchange. `has_ah`: it has an address handle. NULL: no memory. */
-struct dofi_ah *dofi_ah_new(struct dofi_ia *ia, bool has_ah);
-/* The live address handle of a consumer's pointer, or NULL. */
-struct dofi_ah *dofi_ah_live(const struct dofi_ia *ia, const void *ah);
+/* Allocates the result of an exchange. `addr`: of its address handle; NULL: it has none. NULL: no
+ * memory. */
+struct dofi_ah *dofi_ah_new(struct dofi_ia *ia, const union dofi_addr *addr);
+/* The address of a consumer's handle. False: it is not a live one of this IA. */
+bool dofi_ah_address(const struct dofi_ia *ia, const void *ah, union dofi_addr *addr);
 /* Frees the handle, or the context. False: it is not a live one of this IA. Take cm_lock. */
 bool dofi_ah_free(struct dofi_ia *ia, const void *ah);
 bool dofi_ah_free_cm(struct dofi_ia *ia, const void *cm);
