@@ -94,19 +94,19 @@ static DAT_RETURN call_on_group(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list a
 		return ret;
 	coll = ia->coll;
 	pthread_mutex_lock(&coll->lock);
-	if (dofi_obj_live(h, DOFI_HANDLE_TYPE_COLLECTIVE))
+	if (dofi_obj_remains(&h->obj, ia))
 		ret = call_group_op(h->group, op, args);
 	dofi_coll_unlock(coll);
 	dofi_coll_leave(ia);
 	return ret;
 }
 
-static DAT_RETURN call_free_group(DAT_HANDLE handle)
+static DAT_RETURN call_free_group(struct dofi_ia *ia, DAT_HANDLE handle)
 {
-	struct dofi_coll_handle *h = (struct dofi_coll_handle *)dofi_obj_check(
-		handle, DOFI_HANDLE_TYPE_COLLECTIVE, NULL);
+	struct dofi_coll_handle *h =
+		(struct dofi_coll_handle *)dofi_obj_check(handle, DOFI_HANDLE_TYPE_COLLECTIVE, ia);
 
-	return h ? dofi_coll_free_group(h) : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	return h ? dofi_coll_free_group(ia, h) : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 }
 
 static DAT_RETURN call_create_member(DAT_HANDLE handle, va_list args)
@@ -183,7 +183,7 @@ bool dofi_coll_has(DAT_EXTENDED_OP op)
 }
 
 /* Calls that create or free. */
-static DAT_RETURN call_life(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+static DAT_RETURN call_life(struct dofi_ia *ia, DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
 	switch ((int)op) {
 	case DAT_IB_COLLECTIVE_CREATE_MEMBER_OP:
@@ -193,7 +193,7 @@ static DAT_RETURN call_life(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 	case DAT_IB_COLLECTIVE_CREATE_GROUP_OP:
 		return call_create_group(handle, args);
 	default:
-		return call_free_group(handle);
+		return call_free_group(ia, handle);
 	}
 }
 
@@ -208,7 +208,7 @@ DAT_RETURN dofi_coll_call(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 		return call_on_group(handle, op, args);
 	if (!dofi_ia_enter(handle, uses, &ia))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	ret = call_life(handle, op, args);
+	ret = call_life(ia, handle, op, args);
 	dofi_ia_leave(ia, uses);
 	return ret;
 }

@@ -246,13 +246,15 @@ static void group_leave(struct dofi_coll *coll, struct coll_group *g)
 	}
 }
 
-DAT_RETURN dofi_coll_free_group(struct dofi_coll_handle *handle)
+DAT_RETURN dofi_coll_free_group(struct dofi_ia *ia, struct dofi_coll_handle *handle)
 {
-	struct dofi_coll *coll = handle->obj.ia->coll;
+	struct dofi_coll *coll = ia->coll;
 	struct coll_group *g;
 
+	if (!coll)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	pthread_mutex_lock(&coll->lock);
-	if (!dofi_obj_retire(&handle->obj)) {
+	if (!dofi_obj_remains(&handle->obj, ia) || !dofi_obj_retire(&handle->obj)) {
 		dofi_coll_unlock(coll);
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	}

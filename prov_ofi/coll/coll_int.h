@@ -300,7 +300,7 @@ struct coll_group_args {
 
 DAT_RETURN dofi_coll_create_group(struct dofi_coll *coll, struct dofi_evd *evd,
 				  const struct coll_group_args *args);
-DAT_RETURN dofi_coll_free_group(struct dofi_coll_handle *handle);
+DAT_RETURN dofi_coll_free_group(struct dofi_ia *ia, struct dofi_coll_handle *handle);
 
 /* coll_open.c: the IA's collectives, made at the first use; NULL: no memory. */
 struct dofi_coll *dofi_coll_of(struct dofi_ia *ia);
