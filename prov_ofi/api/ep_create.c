@@ -83,7 +83,7 @@ static DAT_RETURN ep_make_and_publish(const struct ep_args *r, DAT_RETURN_SUBTYP
 	else
 		ret = DOFI_ERR(DAT_INVALID_PARAMETER, flags_error);
 	if (!ret)
-		ret = dofi_ep_make(ia, &use, r->srq, &ep);
+		ret = dofi_ep_make(ia, &use, r->srq, false, &ep);
 	if (!ret) {
 		dofi_lock(&ep->lock);
 		dofi_ep_set_evds(ep, r->recv, r->req, r->conn);

@@ -111,7 +111,8 @@ static int ia_build_rest(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE asyn
 	if (!ret)
 		ret = dofi_outage_watch(ia);
 	if (!ret)
-		ret = dofi_evd_new(ia, 64, DAT_EVD_DTO_FLAG, NULL, true, &ia->internal_evd);
+		ret = dofi_evd_new(ia, 64, DAT_EVD_DTO_FLAG, NULL, DOFI_EVD_OF_NOBODY,
+				   &ia->internal_evd);
 	if (!ret)
 		ret = dofi_async_open(ia, qlen, async_evd);
 	if (!ret)

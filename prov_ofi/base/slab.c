@@ -20,19 +20,20 @@ static struct dofi_slab_node *slab_node_of(const struct dofi_slab *slab, void *o
 					 sizeof(struct dofi_slab_node));
 }
 
-static void slab_append(struct dofi_slab *slab, void *obj)
+static void slab_append(struct dofi_slab *slab, void *obj, bool internal)
 {
 	struct dofi_slab_node *node = slab_node_of(slab, obj);
+	struct dofi_slab_queue *q = &slab->unused[internal];
 
 	node->next = NULL;
-	if (slab->tail)
-		slab->tail->next = node;
+	if (q->tail)
+		q->tail->next = node;
 	else
-		slab->head = node;
-	slab->tail = node;
+		q->head = node;
+	q->tail = node;
 }
 
-static bool slab_grow(struct dofi_slab *slab)
+static bool slab_grow(struct dofi_slab *slab, bool internal)
 {
 	size_t step = slab_stride(slab), bytes = step * slab->per_chunk;
 	struct dofi_slab_chunk *chunk = malloc(sizeof(*chunk));
@@ -51,34 +52,35 @@ static bool slab_grow(struct dofi_slab *slab)
 	for (char *obj = mem; obj < chunk->end; obj += step) {
 		if (slab->setup)
 			slab->setup(obj);
-		slab_append(slab, obj);
+		slab_append(slab, obj, internal);
 	}
 	chunk->next = slab->chunks;
 	slab->chunks = chunk;
 	return true;
 }
 
-void *dofi_slab_get(struct dofi_slab *slab)
+void *dofi_slab_get(struct dofi_slab *slab, bool internal)
 {
+	struct dofi_slab_queue *q = &slab->unused[internal];
 	struct dofi_slab_node *node;
 	void *obj = NULL;
 
 	pthread_mutex_lock(&slab->lock);
-	if (slab->head || slab_grow(slab)) {
-		node = slab->head;
-		slab->head = node->next;
-		if (!slab->head)
-			slab->tail = NULL;
+	if (q->head || slab_grow(slab, internal)) {
+		node = q->head;
+		q->head = node->next;
+		if (!q->head)
+			q->tail = NULL;
 		obj = (char *)node + sizeof(*node) - slab_stride(slab);
 	}
 	pthread_mutex_unlock(&slab->lock);
 	return obj;
 }
 
-void dofi_slab_put(struct dofi_slab *slab, void *obj)
+void dofi_slab_put(struct dofi_slab *slab, void *obj, bool internal)
 {
 	pthread_mutex_lock(&slab->lock);
-	slab_append(slab, obj);
+	slab_append(slab, obj, internal);
 	pthread_mutex_unlock(&slab->lock);
 }
 

@@ -75,9 +75,9 @@ static inline struct dofi_sealer dofi_sealer_of(const struct dofi_fab *fab)
 				     .amo_port_len = fab->amo_port_len };
 }
 
-/* Endpoints (cm/ep_life.c) */
+/* Endpoints (cm/ep_life.c). `internal`: see dofi_obj_new_for. */
 DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_srq *srq,
-			struct dofi_ep **out);
+			bool internal, struct dofi_ep **out);
 /* Sets or replaces the EVDs (NULL: none). Caller holds cm_lock and ep->lock, or the EP is
  * unpublished. */
 void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd *req,

@@ -20,7 +20,7 @@ static struct dofi_ep *cr_make_ep(struct dofi_ia *ia, const struct dofi_cm_msg *
 		attr.max_rdma_read_in = msg->reads_out;
 	if (msg->reads_in && msg->reads_in <= DOFI_MAX_READS)
 		attr.max_rdma_read_out = msg->reads_in;
-	if (dofi_ep_make(ia, &attr, NULL, &ep))
+	if (dofi_ep_make(ia, &attr, NULL, false, &ep))
 		return NULL;
 	ep->by_provider = true;
 	dofi_ep_transit(ep, DOFI_EP_REQUEST);

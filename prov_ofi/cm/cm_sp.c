@@ -236,7 +236,7 @@ static DAT_RETURN sp_no_listener(uint16_t port, int err)
 static DAT_RETURN sp_make_sp(struct dofi_ia *ia, DAT_HANDLE_TYPE type, DAT_CONN_QUAL qual,
 			     uint16_t port, struct dofi_evd *evd, struct dofi_sp **out)
 {
-	struct dofi_sp *sp = dofi_obj_new(ia, type);
+	struct dofi_sp *sp = dofi_obj_new_for(ia, type, evd->obj.internal);
 	int ret;
 
 	if (!sp)

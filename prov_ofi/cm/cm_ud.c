@@ -18,7 +18,7 @@ struct dofi_ep *dofi_ud_exchange(struct dofi_ep *ep)
 
 	dofi_ep_attr_default(ep->obj.ia, &attr);
 	attr.max_recv_dtos = attr.max_request_dtos = 1;
-	if (dofi_ep_make(ep->obj.ia, &attr, NULL, &x))
+	if (dofi_ep_make(ep->obj.ia, &attr, NULL, true, &x))
 		return NULL;
 	dofi_ep_set_evds(x, NULL, NULL, NULL);
 	x->ud_for = ep;

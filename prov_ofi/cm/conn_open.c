@@ -25,7 +25,7 @@ static void conn_destroy(struct dofi_conn *conn)
 {
 	dofi_list_remove(&conn->link);
 	conn->ia = NULL;
-	dofi_slab_put(&slab, conn);
+	dofi_slab_put(&slab, conn, true);
 }
 
 /* Binding and closing an endpoint access both its CQs (object/evd.h). Caller holds cm_lock. */
@@ -71,7 +71,7 @@ static int conn_bind_queues(struct dofi_conn *conn, struct dofi_ep *ep)
 int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **out)
 {
 	struct dofi_ia *ia = ep->obj.ia;
-	struct dofi_conn *conn = dofi_slab_get(&slab);
+	struct dofi_conn *conn = dofi_slab_get(&slab, true);
 	int ret;
 
 	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
@@ -118,7 +118,7 @@ no_fid:
 	ia->fab.desc->ops->release_ep(conn, ep);
 	if (conn->conn_id)
 		dofi_conn_id_free(&ia->conn_ids, conn->conn_id);
-	dofi_slab_put(&slab, conn);
+	dofi_slab_put(&slab, conn, true);
 	return ret;
 }
 

@@ -189,9 +189,9 @@ static void ep_init(struct dofi_ep *ep, const struct dofi_ia *ia, const DAT_EP_A
 }
 
 DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_srq *srq,
-			struct dofi_ep **out)
+			bool internal, struct dofi_ep **out)
 {
-	struct dofi_ep *ep = dofi_obj_new(ia, DAT_HANDLE_TYPE_EP);
+	struct dofi_ep *ep = dofi_obj_new_for(ia, DAT_HANDLE_TYPE_EP, internal);
 	unsigned int number = 0;
 	int ret;
 

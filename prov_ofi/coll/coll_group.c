@@ -96,6 +96,7 @@ static bool group_register_slots(struct coll_group *g)
 	size_t len = (size_t)g->size * COLL_SLOTS * dofi_coll_slot(g);
 	struct dofi_lmr_request req = { .mem_type = DAT_MEM_TYPE_VIRTUAL,
 					.length = len,
+					.internal = true,
 					.pz = g->pz,
 					.priv = DAT_MEM_PRIV_LOCAL_READ_FLAG |
 						DAT_MEM_PRIV_LOCAL_WRITE_FLAG };

@@ -41,8 +41,8 @@ static struct dofi_coll *coll_open(struct dofi_ia *ia)
 	if (!coll)
 		return NULL;
 	if (dofi_evd_new(ia, COLL_EVENTS_FIRST,
-			 DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG, NULL, false,
-			 &coll->evd)) {
+			 DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG, NULL,
+			 DOFI_EVD_OF_COLLECTIVES, &coll->evd)) {
 		free(coll);
 		return NULL;
 	}

@@ -28,7 +28,7 @@ static struct dofi_ep *peer_make_ep(struct coll_peer *p)
 	attr.max_recv_dtos = COLL_RX;
 	attr.max_request_dtos = 2 * COLL_TX;
 	pthread_mutex_lock(&ia->cm_lock);
-	if (!dofi_ep_make(ia, &attr, NULL, &ep)) {
+	if (!dofi_ep_make(ia, &attr, NULL, true, &ep)) {
 		dofi_ep_set_evds(ep, coll->evd, coll->evd, coll->evd);
 		ep->pz = p->group->pz;
 		ep->pz->users++;

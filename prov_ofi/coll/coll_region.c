@@ -8,6 +8,7 @@ static struct dofi_lmr *op_register(struct coll_op *op, const struct coll_region
 	struct dofi_lmr_request req = { .mem_type = DAT_MEM_TYPE_VIRTUAL,
 					.desc.for_va = (void *)(uintptr_t)r->base,
 					.length = r->len,
+					.internal = true,
 					.pz = op->group->pz,
 					.priv = DAT_MEM_PRIV_LOCAL_READ_FLAG };
 	struct dofi_lmr *lmr = NULL;

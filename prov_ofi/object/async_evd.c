@@ -39,7 +39,7 @@ int dofi_async_open(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE handle)
 
 	if (handle != DAT_HANDLE_NULL)
 		return async_share(ia, handle);
-	ret = dofi_evd_new(ia, qlen, DAT_EVD_ASYNC_FLAG, NULL, false, &evd);
+	ret = dofi_evd_new(ia, qlen, DAT_EVD_ASYNC_FLAG, NULL, DOFI_EVD_OF_PROGRAM, &evd);
 	if (ret)
 		return ret;
 	ia->async_evd = evd;

@@ -146,9 +146,10 @@ bool dofi_evd_set_cno(struct dofi_evd *evd, struct dofi_cno *cno)
 }
 
 int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct dofi_cno *cno,
-		 bool internal, struct dofi_evd **out)
+		 enum dofi_evd_owner owner, struct dofi_evd **out)
 {
-	struct dofi_evd *evd = dofi_obj_new(ia, DAT_HANDLE_TYPE_EVD);
+	struct dofi_evd *evd =
+		dofi_obj_new_for(ia, DAT_HANDLE_TYPE_EVD, owner != DOFI_EVD_OF_PROGRAM);
 	struct dofi_event *ring;
 	unsigned int number = 0;
 	int ret = -ENOMEM;
@@ -164,7 +165,7 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 		goto no_ring;
 	/* A thread may be using the handle of a former EVD in this memory. */
 	dofi_lock(&evd->lock);
-	evd_reset_fields(evd, qlen, flags, internal);
+	evd_reset_fields(evd, qlen, flags, owner == DOFI_EVD_OF_NOBODY);
 	evd->ring = ring;
 	dofi_unlock(&evd->lock);
 	if (flags & DTO_STREAMS) {
@@ -250,7 +251,7 @@ DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HAND
 	limit = dofi_obj_limit(ia, DAT_HANDLE_TYPE_EVD);
 	if (limit)
 		return limit;
-	ret = dofi_evd_new(ia, qlen, flags, cno, false, &evd);
+	ret = dofi_evd_new(ia, qlen, flags, cno, DOFI_EVD_OF_PROGRAM, &evd);
 	if (ret == -ESTALE)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
 	if (ret)

@@ -182,8 +182,14 @@ static inline uint32_t dofi_evd_pow2(uint32_t n)
 }
 
 /* evd.c */
+enum dofi_evd_owner {
+	DOFI_EVD_OF_PROGRAM,
+	DOFI_EVD_OF_COLLECTIVES,
+	DOFI_EVD_OF_NOBODY, /* of requests and receives whose EP has no EVD for them */
+};
+
 int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct dofi_cno *cno,
-		 bool internal, struct dofi_evd **out);
+		 enum dofi_evd_owner owner, struct dofi_evd **out);
 /* Attaches it to a CNO; NULL: to none. Takes evd->lock. False: the CNO was freed meanwhile. */
 bool dofi_evd_set_cno(struct dofi_evd *evd, struct dofi_cno *cno);
 /* Destroys an EVD that no stream feeds any more; its waiter returns DAT_ABORT first. */

@@ -154,7 +154,7 @@ DAT_RETURN dofi_lmr_make(DAT_IA_HANDLE ia_handle, const struct dofi_lmr_request 
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
 	if (req->priv & ~DOFI_PRIV_ALL)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
-	lmr = dofi_obj_new(ia, DAT_HANDLE_TYPE_LMR);
+	lmr = dofi_obj_new_for(ia, DAT_HANDLE_TYPE_LMR, req->internal);
 	if (!lmr)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	lmr->pz = pz;

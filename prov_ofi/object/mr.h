@@ -47,6 +47,7 @@ struct dofi_lmr_request {
 	DAT_PZ_HANDLE pz;
 	DAT_MEM_PRIV_FLAGS priv;
 	bool zero_based;
+	bool internal; /* see dofi_obj_new_for */
 };
 
 /* The rights that let peers access memory. */

@@ -60,7 +60,12 @@ DAT_RETURN dofi_obj_limit(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 
 void *dofi_obj_new(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 {
-	struct dofi_obj *obj = dofi_slab_get(&dofi_slabs[type]);
+	return dofi_obj_new_for(ia, type, false);
+}
+
+void *dofi_obj_new_for(struct dofi_ia *ia, DAT_HANDLE_TYPE type, bool internal)
+{
+	struct dofi_obj *obj = dofi_slab_get(&dofi_slabs[type], internal);
 
 	if (!obj)
 		return NULL;
@@ -71,8 +76,10 @@ void *dofi_obj_new(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 		__atomic_store_n(&obj->provider, ia->obj.provider, __ATOMIC_RELAXED);
 		dofi_count_memory(ia->counts, dofi_slabs[type].size, true);
 	}
-	if (obj->type != type)
-		obj->type = type;
+	if (obj->type != (uint16_t)type)
+		obj->type = (uint16_t)type;
+	if (obj->internal != internal)
+		obj->internal = internal;
 	__atomic_store_n(&obj->context.as_64, 0, __ATOMIC_RELAXED);
 	dofi_list_init(&obj->link);
 	return obj;
@@ -127,7 +134,7 @@ void dofi_obj_release(struct dofi_obj *obj)
 {
 	if (obj != &obj->ia->obj)
 		dofi_count_memory(obj->ia->counts, 0, false);
-	dofi_slab_put(&dofi_slabs[obj->type], obj);
+	dofi_slab_put(&dofi_slabs[obj->type], obj, obj->internal);
 }
 
 DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context)
@@ -160,7 +167,7 @@ DAT_RETURN dofi_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	if (!type)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	*type = obj->type;
+	*type = (DAT_HANDLE_TYPE)obj->type;
 	return DAT_SUCCESS;
 }
 

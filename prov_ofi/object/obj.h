@@ -21,7 +21,9 @@ struct dofi_ia;
 struct dofi_obj {
 	DAT_PROVIDER *provider; /* ABI: first member of every object */
 	_Atomic uint32_t magic;
-	DAT_HANDLE_TYPE type;  /* the same as long as the memory exists */
+	/* These two are the same as long as the memory exists. */
+	uint16_t type;         /* DAT_HANDLE_TYPE */
+	bool internal;         /* no program has had a handle of it */
 	struct dofi_ia *ia;    /* of a handle that may have been freed: dofi_obj_ia */
 	DAT_CONTEXT context;   /* the consumer's; threads may read and set it at the same time */
 	struct dofi_list link; /* ia->objs[type], under ia->obj_lock */
@@ -81,6 +83,9 @@ bool dofi_obj_name(DAT_HANDLE handle, DAT_HANDLE_TYPE *type, unsigned int *numbe
 DAT_RETURN dofi_obj_limit(struct dofi_ia *ia, DAT_HANDLE_TYPE type);
 /* Allocates an object of the kind, not alive yet. NULL: no memory. */
 void *dofi_obj_new(struct dofi_ia *ia, DAT_HANDLE_TYPE type);
+/* The same if `internal` is false. Otherwise no program gets a handle of it, nor has had one of
+ * another object in this memory, through which it would change this one. */
+void *dofi_obj_new_for(struct dofi_ia *ia, DAT_HANDLE_TYPE type, bool internal);
 /* Publishes the object: makes the handle valid. */
 void dofi_obj_publish(struct dofi_obj *obj);
 /* Invalidates the handle. False: another thread has already done so. */

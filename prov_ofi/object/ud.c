@@ -90,7 +90,7 @@ void dofi_ud_rearm(struct dofi_ep *ep)
 
 struct dofi_ah *dofi_ah_new(struct dofi_ia *ia, const union dofi_addr *addr)
 {
-	struct dofi_ah *ah = dofi_slab_get(&slab);
+	struct dofi_ah *ah = dofi_slab_get(&slab, false);
 
 	DOFI_ASSERT_LOCKED(&ia->cm_lock);
 	if (!ah)
@@ -136,7 +136,7 @@ static void ah_put_if_over(struct dofi_ah *ah)
 	if (atomic_load(&ah->ah_magic) || atomic_load(&ah->cm_magic))
 		return;
 	dofi_list_remove(&ah->link);
-	dofi_slab_put(&slab, ah);
+	dofi_slab_put(&slab, ah, false);
 }
 
 void dofi_ah_discard(struct dofi_ah *ah)
