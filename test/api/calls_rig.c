@@ -52,6 +52,8 @@ DAT_HANDLE some(struct caller *c, enum kind kind)
 {
 	if (wild(c))
 		kind = (enum kind)below(c, KINDS);
+	else if (kind == EP && DAT_TEST_API == 20 && one_in(c, 5))
+		kind = UD;
 	return c->all->object[kind][some_slot(c, kind)];
 }
 
@@ -93,8 +95,11 @@ void forget(struct caller *c, enum kind kind, DAT_HANDLE object)
 	for (int i = 0; i < SLOTS; i++) {
 		DAT_HANDLE it = object;
 
-		if (!one_in(c, STALE))
-			atomic_compare_exchange_strong(&c->all->object[kind][i], &it, NULL);
+		if (one_in(c, STALE))
+			continue;
+		if (!atomic_compare_exchange_strong(&c->all->object[kind][i], &it, NULL) &&
+		    kind == EP && (it = object))
+			atomic_compare_exchange_strong(&c->all->object[UD][i], &it, NULL);
 	}
 }
 

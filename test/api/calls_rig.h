@@ -11,7 +11,8 @@
 #define ARENA ((size_t)1 << 20)
 #define SEGMENTS 4
 
-enum kind { IA, PZ, EVD, CNO, EP, PSP, RSP, CSP, CR, LMR, RMR, SRQ, KINDS };
+/* UD: endpoints of datagrams; some of the EPs are of these. */
+enum kind { IA, PZ, EVD, CNO, EP, PSP, RSP, CSP, CR, LMR, RMR, SRQ, UD, GROUP, KINDS };
 
 /* What threads have created and not freed. A slot of a CR is also freed by other calls. */
 struct shared {
@@ -27,6 +28,7 @@ struct shared {
 	DAT_IA_ADDRESS_PTR addr;
 	char *arena;
 	_Atomic unsigned int requests, established, completions;
+	_Atomic unsigned int groups, collectives, exchanges, datagrams;
 };
 
 /* One thread. */
@@ -76,5 +78,15 @@ bool call_ended(const char *call, DAT_RETURN ret);
 /* Calls for receive queues, and posts (calls_post.c). */
 void call_receive_queue(struct caller *c);
 void call_post(struct caller *c);
+
+#if DAT_TEST_API == 20
+/* Collectives, datagrams, counters (calls_ext.c). */
+void calls_ext_open(const struct shared *all);
+void call_collective(struct caller *c);
+void call_datagram(struct caller *c);
+void call_counters(struct caller *c);
+/* An event of the extension. */
+void take_extended(struct caller *c, const DAT_EVENT *ev);
+#endif
 
 #endif

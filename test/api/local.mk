@@ -112,6 +112,7 @@ test_api_test_api_20_SOURCES = $(test_api_common) test/api/ext.h test/api/t_ext.
 	test/api/t_ext_query.c \
 	test/api/coll_rig.c test/api/coll_rig.h \
 	test/api/t_coll.c test/api/t_coll_close.c test/api/t_coll_data.c test/api/t_coll_look.c test/api/t_coll_proc.c \
+	test/api/calls_ext.c \
 	test/api/ud.h test/api/ud_rig.c test/api/t_ud.c test/api/t_ud_data.c
 test_api_test_api_20_CPPFLAGS = $(test_api_cppflags_20)
 test_api_test_api_20_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic

@@ -146,6 +146,8 @@ static void create_evd(struct caller *c)
 
 	if (one_in(c, 4))
 		flags = streams[below(c, sizeof(streams) / sizeof(streams[0]))];
+	if (DAT_TEST_API == 20 && one_in(c, 2))
+		flags |= 0x200; /* of the extension */
 	if (has_room(c, EVD) && DONE(dat_evd_create(some_ia(c), some_count(c, 64),
 						    one_in(c, 2) ? DAT_HANDLE_NULL : some(c, CNO),
 						    (DAT_EVD_FLAGS)flags, &evd)))
@@ -198,6 +200,9 @@ static void take(struct caller *c, const DAT_EVENT *ev)
 		c->all->completions++;
 		break;
 	default:
+#if DAT_TEST_API == 20
+		take_extended(c, ev);
+#endif
 		break;
 	}
 }
@@ -447,19 +452,20 @@ static void any_object(struct caller *c)
 }
 
 static void (*const calls[])(struct caller *c) = {
-	open_or_close, zones,        memory,
-	memory,        windows,      create_evd,
-	change_evd,    change_evd,   events,
-	events,        events,       events,
-	events,        notification, notification,
-	create_ep,     create_ep,    change_ep,
-	change_ep,     change_ep,    listening,
-	listening,     connections,  connections,
-	connections,   connections,  call_receive_queue,
-	call_post,     call_post,    call_post,
+	open_or_close, zones,           memory,
+	memory,        windows,         create_evd,
+	change_evd,    change_evd,      events,
+	events,        events,          events,
+	events,        notification,    notification,
+	create_ep,     create_ep,       change_ep,
+	change_ep,     change_ep,       listening,
+	listening,     connections,     connections,
+	connections,   connections,     call_receive_queue,
+	call_post,     call_post,       call_post,
 	any_object,
 #if DAT_TEST_API == 20
-	common_points,
+	common_points, call_collective, call_datagram,
+	call_datagram, call_counters,
 #endif
 };
 
@@ -497,6 +503,9 @@ static void run_row(const void *arg)
 	all.arena = aligned_alloc(4096, ARENA);
 	ASSERT(all.arena != NULL);
 	memset(all.arena, 1, ARENA);
+#if DAT_TEST_API == 20
+	calls_ext_open(&all);
+#endif
 	for (int i = 0; i < CALLERS; i++) {
 		caller[i] = (struct caller){ .all = &all,
 					     .seed = 100 * row->seed + (unsigned int)i,
@@ -509,7 +518,12 @@ static void run_row(const void *arg)
 		dt_thread_join(&thread[i]);
 	dt_note("%u requests, %u established, %u completions", all.requests, all.established,
 		all.completions);
+	if (DAT_TEST_API == 20)
+		dt_note("%u groups, %u collectives, %u exchanges, %u datagrams", all.groups,
+			all.collectives, all.exchanges, all.datagrams);
 	ASSERT(all.requests >= LEAST && all.established >= LEAST && all.completions >= LEAST);
+	if (DAT_TEST_API == 20)
+		ASSERT(all.groups && all.collectives && all.exchanges);
 	for (int i = 0; i < SLOTS; i++)
 		if (all.object[IA][i] != n.ia)
 			dat_ia_close(all.object[IA][i], DAT_CLOSE_ABRUPT_FLAG);
