@@ -49,6 +49,7 @@ static bool slab_grow(struct dofi_slab *slab, bool internal)
 	memset(mem, 0, bytes);
 	chunk->first = mem;
 	chunk->end = mem + bytes;
+	chunk->internal = internal;
 	for (char *obj = mem; obj < chunk->end; obj += step) {
 		if (slab->setup)
 			slab->setup(obj);
@@ -84,38 +85,42 @@ void dofi_slab_put(struct dofi_slab *slab, void *obj, bool internal)
 	pthread_mutex_unlock(&slab->lock);
 }
 
+/* The chunk that has an object at `p`, or NULL. */
+static const struct dofi_slab_chunk *slab_chunk_of(const struct dofi_slab *slab, const char *p)
+{
+	const struct dofi_slab_chunk *c = slab->chunks;
+
+	while (c && (p < c->first || p >= c->end || (size_t)(p - c->first) % slab_stride(slab)))
+		c = c->next;
+	return c;
+}
+
 bool dofi_slab_owns(struct dofi_slab *slab, const void *ptr)
 {
-	const char *p = ptr;
-	bool found = false;
+	bool found;
 
 	pthread_mutex_lock(&slab->lock);
-	for (struct dofi_slab_chunk *c = slab->chunks; c && !found; c = c->next)
-		found = p >= c->first && p < c->end &&
-			(size_t)(p - c->first) % slab_stride(slab) == 0;
+	found = slab_chunk_of(slab, ptr);
 	pthread_mutex_unlock(&slab->lock);
 	return found;
 }
 
 bool dofi_slab_number(struct dofi_slab *slab, const void *ptr, unsigned int *number)
 {
+	const struct dofi_slab_chunk *in;
 	const char *p = ptr;
-	size_t older = 0;
-	bool found = false;
+	size_t before;
 
 	pthread_mutex_lock(&slab->lock);
-	for (struct dofi_slab_chunk *c = slab->chunks; c; c = c->next) {
-		if (found) {
-			older += slab->per_chunk;
-		} else if (p >= c->first && p < c->end &&
-			   (size_t)(p - c->first) % slab_stride(slab) == 0) {
-			found = true;
-			*number = (unsigned int)((size_t)(p - c->first) / slab_stride(slab)) + 1;
-		}
+	in = slab_chunk_of(slab, p);
+	if (in) {
+		before = (size_t)(p - in->first) / slab_stride(slab);
+		for (const struct dofi_slab_chunk *c = in->next; c; c = c->next)
+			before += c->internal == in->internal ? slab->per_chunk : 0;
+		*number = (in->internal ? DOFI_SLAB_INTERNAL : 1) + (unsigned int)before;
 	}
 	pthread_mutex_unlock(&slab->lock);
-	*number += found ? (unsigned int)older : 0;
-	return found;
+	return in;
 }
 
 void dofi_slab_each(struct dofi_slab *slab, void (*fn)(void *obj))

@@ -26,6 +26,7 @@ struct dofi_slab_queue {
 struct dofi_slab_chunk {
 	struct dofi_slab_chunk *next;
 	char *first, *end;
+	bool internal;
 };
 
 struct dofi_slab {
@@ -49,7 +50,9 @@ void *dofi_slab_get(struct dofi_slab *slab, bool internal);
 void dofi_slab_put(struct dofi_slab *slab, void *obj, bool internal);
 /* True if ptr points to the start of an object of this slab, used or free. */
 bool dofi_slab_owns(struct dofi_slab *slab, const void *ptr);
-/* The same; *number identifies the object within the slab, starting at 1. */
+/* The same; *number identifies the object within the slab: from 1 on, internal ones from
+ * DOFI_SLAB_INTERNAL on. */
+#define DOFI_SLAB_INTERNAL 1000001u
 bool dofi_slab_number(struct dofi_slab *slab, const void *ptr, unsigned int *number);
 void dofi_slab_each(struct dofi_slab *slab, void (*fn)(void *obj));
 
