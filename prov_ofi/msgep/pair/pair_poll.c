@@ -231,15 +231,10 @@ static bool pair_eq_is_due(const struct pair_net *net, uint64_t now)
 	return net->connecting || now - net->eq_read_at >= PAIR_EQ_NS;
 }
 
-/* Reads the queue of bulk endpoints that have one of their own, if there may be something in it. */
-static __attribute__((noinline)) unsigned int pair_poll_apart(struct poll *p, uint64_t now)
+/* Reads the queue of bulk endpoints that have one of their own. */
+static __attribute__((noinline)) unsigned int pair_poll_apart(struct poll *p)
 {
-	struct pair_net *net = p->net;
-
-	if (p->direct && !atomic_load_explicit(&net->n_transfers, memory_order_relaxed) &&
-	    !pair_eq_is_due(net, now))
-		return 0;
-	return msgep_inner_poll(&net->apart, false, p, pair_completed, pair_failed);
+	return msgep_inner_poll(&p->net->apart, false, p, pair_completed, pair_failed);
 }
 
 /* A waiter that polls sends what is left before it sleeps again; if it returns, the progress thread
@@ -264,6 +259,7 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	bool fresh = net->received && direct && !net->has_kept_read &&
 		     now - net->received_at < PAIR_FRESH_NS;
 	unsigned int got = 0;
+	bool eq_is_due;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
 	/* A program usually empties its queue before it posts again: what it posts is announced
@@ -276,9 +272,12 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	/* Nor does its reply wait for a system call that usually finds nothing. */
 	if (!fresh)
 		got = msgep_inner_poll(&net->inner, false, &p, pair_completed, pair_failed);
-	if (pair_is_bulk_apart(net))
-		got += pair_poll_apart(&p, now);
-	if (pair_eq_is_due(net, now))
+	eq_is_due = pair_eq_is_due(net, now);
+	/* There may be something in it while transfers are posted; otherwise a connection ends. */
+	if (pair_is_bulk_apart(net) &&
+	    (eq_is_due || !direct || atomic_load_explicit(&net->n_transfers, memory_order_relaxed)))
+		got += pair_poll_apart(&p);
+	if (eq_is_due)
 		pair_read_eq(net);
 	if (atomic_load_explicit(&net->has_touched, memory_order_relaxed))
 		pair_serve_touched(net, direct);
