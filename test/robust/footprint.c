@@ -18,7 +18,7 @@
 #define KIB 8192
 #define SIZE 4096
 /* Connections within the process, and the places of each queue of their endpoints. */
-#define CONNECTIONS 500
+#define CONNECTIONS 1000
 #define DTOS 4
 /* Opens and closes in one process, and what may remain after them: less than the smallest piece of
  * memory for each. */
