@@ -110,7 +110,7 @@ lmr_check_rdma_read_missing_right_is_PRIVILEGES_VIOLATION	data/dto_post.h	s/kind
 lmr_check_send_of_one_segment_where_none_is_allowed_is_ARG2	data/dto_post.h	s/(kind != DOFI_RECV && !dofi_ep_max_iov(ep, kind)) ||/0 ||/
 lmr_check_rdma_of_fewer_segments_than_other_requests	data/dto_general.c	s/o->n > dofi_ep_max_iov(ep, o->kind)/o->n > ep->attr.max_request_iov/
 dto_error_requests_longer_than_the_ia_carries_are_LENGTH_ERROR	data/dto_general.c	s/return dto->length > ep->max_size ?/return 0 ?/
-dto_error_requests_of_one_segment_longer_than_the_ia_carries_are_LENGTH_ERROR	data/dto_post.h	s/len - 1 >= ep->max_size/!len/
+dto_error_requests_of_one_segment_longer_than_the_ia_carries_are_LENGTH_ERROR	data/dto_post.h	s/s->len - 1 >= ep->max_size/!s->len/
 dto_requests_beyond_the_limit_are_INSUFFICIENT_RESOURCES	data/dto_post.h	s/dofi_queue_holds(q, tail) < q->quota &&/1 \&\&/
 order_connect_timeouts_expire_each_at_its_time	base/timer.c	s/if (all->heap\[up\]->when <= t->when)/if (1)/
 order_nothing_overtakes_a_request_that_waits	data/dto_post.h	s/q->sent == tail &&/1 \&\&/
