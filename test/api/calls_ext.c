@@ -72,7 +72,7 @@ static char *area_of(DAT_HANDLE group)
 static void operate(struct caller *c)
 {
 	DAT_HANDLE group = some(c, GROUP);
-	char *at = area_of(group), *to = at + AREA / 2;
+	char *at = area_of(group), *to;
 	DAT_COMPLETION_FLAGS flags = one_in(c, 8) ? some_flags(c) : DAT_COMPLETION_DEFAULT_FLAG;
 	DAT_CONTEXT context = { .as_64 = below(c, 1000) };
 	unsigned int root = below(c, RANKS);
@@ -80,6 +80,7 @@ static void operate(struct caller *c)
 
 	if (!at)
 		return;
+	to = at + AREA / 2;
 	switch (below(c, 16)) {
 	case 0:
 		DONE(dat_ib_collective_broadcast(group, at, PART, root, context, flags));
