@@ -5,6 +5,7 @@
 #include <dat/udat.h>
 #else
 #include <dat2/udat.h>
+#include <dat2/dat_ib_extensions.h>
 #endif
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,32 @@ static void fork_child(void)
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
 		_exit(1);
 }
+
+#if DAT_API_MAJOR == 2
+/* Two members of this process, and their group. */
+static void create_group(DAT_IA_HANDLE ia)
+{
+	DAT_IB_COLLECTIVE_MEMBER member[2];
+	DAT_CONTEXT context = { .as_64 = 1 };
+	DAT_EVD_HANDLE evd;
+	DAT_PZ_HANDLE pz;
+	DAT_EVENT event;
+	DAT_COUNT n;
+
+	check(dat_pz_create(ia, &pz), "dat_pz_create");
+	check(dat_evd_create(ia, 8, DAT_HANDLE_NULL, (DAT_EVD_FLAGS)DAT_IB_EVD_EXTENSION_FLAG,
+			     &evd),
+	      "dat_evd_create");
+	for (int i = 0; i < 2; i++)
+		check(dat_ib_collective_create_member(ia, NULL, &member[i], &n),
+		      "dat_ib_collective_create_member");
+	for (unsigned int i = 0; i < 2; i++)
+		check(dat_ib_collective_create_group(member, 2, i, 1, NULL, evd, pz, context),
+		      "dat_ib_collective_create_group");
+	for (int i = 0; i < 2; i++)
+		check(dat_evd_wait(evd, 20000000, 1, &event, &n), "dat_evd_wait");
+}
+#endif
 
 int main(int argc, char **argv)
 {
@@ -58,6 +85,11 @@ int main(int argc, char **argv)
 		case 'f':
 			fork_child();
 			break;
+#if DAT_API_MAJOR == 2
+		case 'g':
+			create_group(ia);
+			break;
+#endif
 		case 'x':
 			puts("done");
 			fflush(stdout);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/slab.h"
 #include "top.h"
 
 static const char *remote_text(const struct dofi_ep_slot *ep, char *text, size_t size)
@@ -61,17 +62,27 @@ static void show_adapters(FILE *to, const struct top_rows *rows, size_t most)
 	}
 }
 
+/* The endpoints of collectives, which the program has no handle of, are numbered apart. */
+static const char *ep_text(uint32_t number, char text[16])
+{
+	bool internal = number >= DOFI_SLAB_INTERNAL;
+
+	snprintf(text, 16, "%s%u", internal ? "i" : "",
+		 internal ? number - DOFI_SLAB_INTERNAL + 1 : number);
+	return text;
+}
+
 static void show_connections(FILE *to, const struct top_rows *rows, size_t most)
 {
-	char rate[16], tx[16], rx[16], remote[64];
+	char rate[16], tx[16], rx[16], remote[64], ep[16];
 
 	fprintf(to, "%7s %-14s %5s %-12s %-24s %6s %6s %6s %6s %6s %6s\n", "PID", "ADAPTER", "EP",
 		"STATE", "PEER", "OPS/S", "TX/S", "RX/S", "REQQ", "RECVQ", "RETR");
 	for (size_t i = 0; i < rows->count && i < most; i++) {
 		const struct top_row *r = &rows->row[i];
 
-		fprintf(to, "%7ld %-14.14s %5u %-12s %-24s %6s %6s %6s %6" PRIu64 " ",
-			(long)r->p->pid, r->ia ? r->ia->name : "?", r->ep->head.number,
+		fprintf(to, "%7ld %-14.14s %5s %-12s %-24s %6s %6s %6s %6" PRIu64 " ",
+			(long)r->p->pid, r->ia ? r->ia->name : "?", ep_text(r->ep->head.number, ep),
 			top_ep_state(r->ep->state), remote_text(r->ep, remote, sizeof(remote)),
 			short_number(r->rate, rate), short_number(r->tx, tx),
 			short_number(r->rx, rx), r->requests);
