@@ -45,15 +45,16 @@ DAT_RETURN dofi_ext_ud_send(DAT_HANDLE handle, va_list args)
 	const DAT_IB_ADDR_HANDLE *to = va_arg(args, DAT_IB_ADDR_HANDLE *);
 	DAT_DTO_COOKIE cookie = va_arg(args, DAT_DTO_COOKIE);
 	DAT_COMPLETION_FLAGS flags = va_arg(args, DAT_COMPLETION_FLAGS);
+	struct dofi_ep *ep = dofi_ep_live(handle);
 	union dofi_addr addr;
-	struct dofi_ia *ia;
-	DAT_RETURN ret = ext_ud_ia(handle, &ia);
+	struct dofi_ia *ia = ep ? dofi_obj_ia(&ep->obj) : NULL;
+	DAT_RETURN ret;
 
-	if (ret)
-		return ret;
-	if (!ext_ud_target(ia, to, &addr))
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	return dofi_ep_post_send_ud(handle, n, iov, &addr, to->qpn, cookie, flags);
+	/* Whether the EP is one of datagrams is checked there, where it is locked. */
+	if (ep && dofi_ud_supported(ia) && ext_ud_target(ia, to, &addr))
+		return dofi_ep_post_send_ud(ep, n, iov, &addr, to->qpn, cookie, flags);
+	ret = ext_ud_ia(handle, &ia);
+	return ret ? ret : DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 }
 
 DAT_RETURN dofi_ext_ud_cm_free(DAT_HANDLE handle, va_list args)
