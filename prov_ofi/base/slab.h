@@ -44,6 +44,9 @@ struct dofi_slab {
 	{ PTHREAD_MUTEX_INITIALIZER, sizeof(type), (count), (setup_fn), NULL, { { NULL, NULL } } }
 /* clang-format on */
 
+/* Number of the first internal object. */
+#define DOFI_SLAB_INTERNAL 1000001u
+
 /* NULL: no memory. The object keeps the contents that its last user left. */
 void *dofi_slab_get(struct dofi_slab *slab, bool internal);
 /* `internal` as it was allocated. */
@@ -52,7 +55,6 @@ void dofi_slab_put(struct dofi_slab *slab, void *obj, bool internal);
 bool dofi_slab_owns(struct dofi_slab *slab, const void *ptr);
 /* The same; *number identifies the object within the slab: from 1 on, internal ones from
  * DOFI_SLAB_INTERNAL on. */
-#define DOFI_SLAB_INTERNAL 1000001u
 bool dofi_slab_number(struct dofi_slab *slab, const void *ptr, unsigned int *number);
 void dofi_slab_each(struct dofi_slab *slab, void (*fn)(void *obj));
 

@@ -181,13 +181,14 @@ static inline uint32_t dofi_evd_pow2(uint32_t n)
 	return p;
 }
 
-/* evd.c */
+/* Who takes the events of an EVD. All but the first are internal (dofi_obj_new_for). */
 enum dofi_evd_owner {
 	DOFI_EVD_OF_PROGRAM,
 	DOFI_EVD_OF_COLLECTIVES,
 	DOFI_EVD_OF_NOBODY, /* of requests and receives whose EP has no EVD for them */
 };
 
+/* evd.c */
 int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct dofi_cno *cno,
 		 enum dofi_evd_owner owner, struct dofi_evd **out);
 /* Attaches it to a CNO; NULL: to none. Takes evd->lock. False: the CNO was freed meanwhile. */

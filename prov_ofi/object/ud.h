@@ -6,7 +6,8 @@
  * an internal EP, the exchange, which is an active EP for the rest of cm/ and ends when the answer
  * has arrived. Messages do not use the fabric's endpoints: data/ud_message.c.
  *
- * Locks: ep->lock guards ep->ud; cm_lock the exchanges and the address handles.
+ * Locks: ep->lock guards ep->ud; cm_lock the exchanges and the address handles, whose addresses are
+ * read with a lock of their own.
  */
 #ifndef DOFI_UD_H
 #define DOFI_UD_H
