@@ -62,6 +62,7 @@ static void open_domain(struct side *s)
 	if (getenv("WIRE_FAB_PROVIDER"))
 		row.prov_name = getenv("WIRE_FAB_PROVIDER");
 	s->fab.desc = &row;
+	s->fab.lib_version = dofi_lib.version();
 	s->fab.addr.in.sin_family = AF_INET;
 	s->fab.addr.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	strcpy(s->fab.netdev, "lo");
@@ -92,7 +93,6 @@ void rig_open_one(struct side *s, const struct mode *mode)
 	bulk_mode = mode->large;
 	dofi_param_load();
 	ASSERT_EQ(dofi_lib_load(), 0);
-	s->fab.lib_version = dofi_lib.version();
 	open_domain(s);
 	dofi_lib_signals_restore();
 }

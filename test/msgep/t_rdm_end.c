@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests the packets of a connection that ends. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "rdm_rig.h"
@@ -400,6 +401,34 @@ static void peer_gone(const void *arg)
 	ASSERT(dt_now_us() - start < (RDM_LINGER_MS + 3000) * 1000u * dt_slow());
 }
 TEST_ROWS(peer_gone, one_mode, peer_gone)
+
+/* The inner endpoint of another process gets the port of the peer's: what is sent to it is none of
+ * its connections', and closing terminates. */
+static void peer_replaced(const void *arg)
+{
+	struct side other;
+	struct pair p;
+
+	setenv("DAPL_OFI_PORT_RANGE", "47000-47001", 1);
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	rig_exchange(&p, &left, &right, 10);
+	msgep_transport_rdm.close(&p.b.ep);
+	rig_close(&right);
+	rig_open_one(&other, arg);
+	for (int i = 0; i < 1000 && !p.a.broken; i++) {
+		rig_send(&p.a, MSGEP_REQ);
+		rig_pump(&left, &other);
+	}
+	dt_note("broken: %d", p.a.broken);
+	msgep_transport_rdm.close(&p.a.ep);
+	rig_close(&left);
+	rig_connect(&p, &other, &other);
+	rig_exchange(&p, &other, &other, 10);
+	rig_disconnect(&p);
+	rig_close(&other);
+}
+TEST_ROWS(peer_replaced, modes, peer_replaced)
 
 #define SEVERAL 8
 
