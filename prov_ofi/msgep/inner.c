@@ -64,14 +64,23 @@ bool msgep_inner_read_error(struct msgep_inner *in, void **op_context, int *err)
 	return true;
 }
 
+void msgep_fid_close(struct fid *fid, const char *what)
+{
+	int ret = fi_close(fid);
+
+	if (ret)
+		dofi_log(DOFI_LOG_WARN, "libfabric does not close %s: %s", what,
+			 dofi_error_text(-ret));
+}
+
 void msgep_inner_close(struct msgep_inner *in)
 {
 	if (in->cq)
-		fi_close(&in->cq->fid);
+		msgep_fid_close(&in->cq->fid, "a completion queue");
 	if (in->domain)
-		fi_close(&in->domain->fid);
+		msgep_fid_close(&in->domain->fid, "a domain");
 	if (in->fabric)
-		fi_close(&in->fabric->fid);
+		msgep_fid_close(&in->fabric->fid, "a fabric");
 	if (in->info)
 		dofi_lib.freeinfo(in->info);
 }

@@ -27,6 +27,9 @@ int msgep_inner_open_beside(struct msgep_inner *in, const struct msgep_inner *fi
 			    const char **what);
 /* Opens the completion queue, and gets its descriptor if it has one. */
 int msgep_inner_open_cq(struct msgep_inner *in, size_t size, enum fi_wait_obj wait);
+/* Closes an object of libfabric. One that libfabric does not close keeps memory and descriptors,
+ * and those it refers to; `what` names it in the log. */
+void msgep_fid_close(struct fid *fid, const char *what);
 /* Closes what has been opened. The caller has closed all objects of the domain but the queue. */
 void msgep_inner_close(struct msgep_inner *in);
 /* Adds the descriptors to block on to the first n. Returns their number. */

@@ -205,7 +205,7 @@ static void pair_close_inner(struct pair_net *net)
 	if (net->n_listeners)
 		pair_end_requests(net);
 	for (size_t i = 0; i < net->n_listeners; i++)
-		fi_close(&net->listeners[i].pep->fid);
+		msgep_fid_close(&net->listeners[i].pep->fid, "a listener");
 	pair_free_all(net);
 	pair_tokens_free(net);
 	for (size_t i = 0; i < net->n_listeners; i++)
@@ -213,9 +213,9 @@ static void pair_close_inner(struct pair_net *net)
 	free(net->listeners);
 	free(net->strays.at);
 	if (net->srx)
-		fi_close(&net->srx->fid);
+		msgep_fid_close(&net->srx->fid, "a shared receive context");
 	if (net->eq)
-		fi_close(&net->eq->fid);
+		msgep_fid_close(&net->eq->fid, "an event queue");
 	msgep_inner_close(&net->apart);
 	msgep_inner_close(&net->inner);
 	while (net->all_receives) {

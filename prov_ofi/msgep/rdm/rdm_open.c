@@ -281,7 +281,7 @@ static int rdm_open_ep(struct rdm_net *net, const char **what)
 	dofi_ports_begin(&ports);
 	while (dofi_ports_is_taken(ret) && dofi_ports_next(&ports, &port)) {
 		if (net->ep)
-			fi_close(&net->ep->fid);
+			msgep_fid_close(&net->ep->fid, "an endpoint");
 		net->ep = NULL;
 		if (port)
 			dofi_addr_set_port(sa, port);
@@ -342,12 +342,12 @@ static void rdm_close_inner(struct rdm_net *net)
 	if (net->timer_fd >= 0)
 		dofi_forkfd_close(net->timer_fd);
 	if (net->ep) {
-		fi_close(&net->ep->fid);
+		msgep_fid_close(&net->ep->fid, "an endpoint");
 		rdm_close_accepted(net);
 	}
 	rdm_packets_close_mrs(net);
 	if (net->av)
-		fi_close(&net->av->fid);
+		msgep_fid_close(&net->av->fid, "an address vector");
 	msgep_inner_close(&net->inner);
 	rdm_packets_free(net);
 	rdm_peers_free(net);
