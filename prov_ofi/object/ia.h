@@ -15,8 +15,6 @@
  *               thread may take those of both queues of an EP, the lower address first
  *   cno->lock   one notification object
  *   dofi_count_base_lock   values of counters at their last reset; before evd->lock
- *   ah_lock     address handles of datagram endpoints (object/ud.c), shared by all IAs; its caller
- *               may hold cm_lock only
  *   obj_lock, deferred_lock, mr_lock, lmr.lock: leaf locks, except that obj_lock and lmr.lock may
  *   be taken under mr_lock
  * Those of EPs, EVDs and SRQs are of the type in base/lock.h. The others are mutexes, because they

@@ -12,8 +12,6 @@
 #define CM_MAGIC 0xda70f1ccu
 
 static struct dofi_slab slab = DOFI_SLAB_INIT(struct dofi_ah, 16, NULL);
-/* For readers of a handle that another thread frees: its memory may become another one. */
-static pthread_mutex_t ah_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---------------------------------------------------------------- sockets */
 
@@ -88,6 +86,21 @@ void dofi_ud_rearm(struct dofi_ep *ep)
 
 /* ---------------------------------------------------------------- address handles */
 
+/* Others may read them as those of the handle that the memory has been before. */
+static void ah_set(struct dofi_ah *ah, struct dofi_ia *ia, const union dofi_addr *addr)
+{
+	uint32_t word[DOFI_AH_WORDS] = { 0 };
+	uint32_t version = atomic_load_explicit(&ah->version, memory_order_relaxed);
+
+	if (addr)
+		memcpy(word, addr, sizeof(*addr));
+	atomic_store_explicit(&ah->version, version + 1, memory_order_relaxed);
+	atomic_store_explicit(&ah->ia, ia, memory_order_release);
+	for (size_t i = 0; i < DOFI_AH_WORDS; i++)
+		atomic_store_explicit(&ah->addr[i], word[i], memory_order_release);
+	atomic_store_explicit(&ah->version, version + 2, memory_order_release);
+}
+
 struct dofi_ah *dofi_ah_new(struct dofi_ia *ia, const union dofi_addr *addr)
 {
 	struct dofi_ah *ah = dofi_slab_get(&slab, false);
@@ -99,35 +112,33 @@ struct dofi_ah *dofi_ah_new(struct dofi_ia *ia, const union dofi_addr *addr)
 	ah->type = 0;
 	ah->priv_len = 0;
 	dofi_list_append(&ia->ahs, &ah->link);
-	pthread_mutex_lock(&ah_lock);
-	ah->ia = ia;
-	if (addr)
-		ah->addr = *addr;
-	else
-		memset(&ah->addr, 0, sizeof(ah->addr));
+	ah_set(ah, ia, addr);
 	atomic_store(&ah->cm_magic, CM_MAGIC);
 	atomic_store(&ah->ah_magic, addr ? AH_MAGIC : 0);
-	pthread_mutex_unlock(&ah_lock);
 	return ah;
 }
 
-/* Caller holds ah_lock. */
+/* Without cm_lock a live one can be freed at any time, and its memory become another one. */
 static bool ah_is_live(const struct dofi_ia *ia, const struct dofi_ah *ah)
 {
-	return !((uintptr_t)ah & 7) && atomic_load(&ah->ah_magic) == AH_MAGIC && ah->ia == ia;
+	return !((uintptr_t)ah & 7) && atomic_load(&ah->ah_magic) == AH_MAGIC &&
+	       atomic_load(&ah->ia) == ia;
 }
 
 bool dofi_ah_address(const struct dofi_ia *ia, const void *p, union dofi_addr *addr)
 {
 	const struct dofi_ah *ah = p;
-	bool live;
+	uint32_t word[DOFI_AH_WORDS], version;
 
-	pthread_mutex_lock(&ah_lock);
-	live = ah_is_live(ia, ah);
-	if (live)
-		*addr = ah->addr;
-	pthread_mutex_unlock(&ah_lock);
-	return live;
+	do {
+		version = atomic_load_explicit(&ah->version, memory_order_acquire);
+		if (version & 1 || !ah_is_live(ia, ah))
+			return false;
+		for (size_t i = 0; i < DOFI_AH_WORDS; i++)
+			word[i] = atomic_load_explicit(&ah->addr[i], memory_order_acquire);
+	} while (atomic_load(&ah->version) != version);
+	memcpy(addr, word, sizeof(*addr));
+	return true;
 }
 
 /* Both parts are freed: the memory is, too. */
@@ -153,13 +164,11 @@ bool dofi_ah_free(struct dofi_ia *ia, const void *p)
 	bool ok;
 
 	pthread_mutex_lock(&ia->cm_lock);
-	pthread_mutex_lock(&ah_lock);
 	ok = p && dofi_slab_owns(&slab, p) && ah_is_live(ia, ah);
-	if (ok)
+	if (ok) {
 		atomic_store(&ah->ah_magic, 0);
-	pthread_mutex_unlock(&ah_lock);
-	if (ok)
 		ah_put_if_over(ah);
+	}
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ok;
 }
@@ -172,14 +181,12 @@ bool dofi_ah_free_cm(struct dofi_ia *ia, const void *p)
 	bool ok;
 
 	pthread_mutex_lock(&ia->cm_lock);
-	pthread_mutex_lock(&ah_lock);
 	ok = p && dofi_slab_owns(&slab, ah) && atomic_load(&ah->cm_magic) == CM_MAGIC &&
-	     ah->ia == ia;
-	if (ok)
+	     atomic_load(&ah->ia) == ia;
+	if (ok) {
 		atomic_store(&ah->cm_magic, 0);
-	pthread_mutex_unlock(&ah_lock);
-	if (ok)
 		ah_put_if_over(ah);
+	}
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ok;
 }

@@ -6,8 +6,8 @@
  * an internal EP, the exchange, which is an active EP for the rest of cm/ and ends when the answer
  * has arrived. Messages do not use the fabric's endpoints: data/ud_message.c.
  *
- * Locks: ep->lock guards ep->ud; cm_lock the exchanges and the address handles, whose addresses are
- * read with a lock of their own.
+ * Locks: ep->lock guards ep->ud; cm_lock the exchanges and the address handles. A send reads the
+ * address of a handle without a lock (dofi_ah_address).
  */
 #ifndef DOFI_UD_H
 #define DOFI_UD_H
@@ -26,10 +26,12 @@ struct dofi_ud {
 
 /* What an address exchange has yielded: an address handle and a context for dat_ib_ud_cm_free, each
  * of which the consumer frees. In type-stable memory: a freed handle is an error. */
+#define DOFI_AH_WORDS ((sizeof(union dofi_addr) + 3) / 4)
 struct dofi_ah {
 	_Atomic uint32_t ah_magic, cm_magic; /* nonzero: not freed yet */
-	struct dofi_ia *ia;
-	union dofi_addr addr; /* of the peer, port 0 */
+	_Atomic uint32_t version;            /* odd: the next two are being set */
+	struct dofi_ia *_Atomic ia;
+	_Atomic uint32_t addr[DOFI_AH_WORDS]; /* of the peer, port 0 */
 	uint32_t qpn;
 	int type; /* DAT_IB_EXT_TYPE of the event */
 	uint16_t priv_len;

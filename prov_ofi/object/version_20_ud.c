@@ -33,6 +33,7 @@ static void ud_event_completion(const DAT_EVENT *event, uint32_t family,
 static void ud_event_exchanged(const struct dofi_event *from, DAT_IB_EXTENSION_EVENT_DATA *x)
 {
 	struct dofi_ah *ah = from->ah;
+	union dofi_addr addr;
 
 	if (!ah)
 		return;
@@ -41,7 +42,8 @@ static void ud_event_exchanged(const struct dofi_event *from, DAT_IB_EXTENSION_E
 	if (x->type == DAT_IB_UD_CONNECT_REJECT)
 		return;
 	x->remote_ah.ah = (struct ibv_ah *)(void *)ah;
-	ud_event_set_addr(&x->remote_ah, &ah->addr, ah->qpn);
+	if (dofi_ah_address(ah->ia, ah, &addr))
+		ud_event_set_addr(&x->remote_ah, &addr, ah->qpn);
 }
 
 void dofi_ud_event_ib(const DAT_EVENT *event, uint32_t immed, const struct dofi_event *from,
