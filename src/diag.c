@@ -45,7 +45,6 @@ struct paragraph {
 static unsigned int dbg_type = DATI_DBG_ERROR;
 static unsigned int dbg_dest = DEST_STREAM;
 
-static pthread_mutex_t diag_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool probing;
 static bool succeeded;
 static unsigned long reported[MAX_REPORTED]; /* hashes of the failures that were reported */
@@ -504,9 +503,9 @@ static void diag_defer(const struct paragraph *p, const struct dati_attempt *att
 
 void dati_diag_probing(void)
 {
-	pthread_mutex_lock(&diag_lock);
+	pthread_mutex_lock(&dati_diag_lock);
 	probing = true;
-	pthread_mutex_unlock(&diag_lock);
+	pthread_mutex_unlock(&dati_diag_lock);
 }
 
 void dati_diag_drop(struct dati_attempt *attempt)
@@ -523,7 +522,7 @@ void dati_diag_end(struct dati_attempt *attempt, DAT_RETURN ret)
 	dati_diag_drop(attempt);
 	if (ret != DAT_SUCCESS && (dbg_type & DATI_DBG_ERROR))
 		para_compose(&p, attempt, ret);
-	pthread_mutex_lock(&diag_lock);
+	pthread_mutex_lock(&dati_diag_lock);
 	fresh = p.lines && para_is_new(&p);
 	if (ret == DAT_SUCCESS)
 		succeeded = true;
@@ -531,7 +530,7 @@ void dati_diag_end(struct dati_attempt *attempt, DAT_RETURN ret)
 		print = true;
 	else if (fresh && !succeeded)
 		diag_defer(&p, attempt);
-	pthread_mutex_unlock(&diag_lock);
+	pthread_mutex_unlock(&dati_diag_lock);
 	if (print)
 		diag_print(p.text);
 }

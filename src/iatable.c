@@ -87,6 +87,15 @@ void dati_ia_free_blocks(void)
 		free(atomic_exchange(&dati_ia_blocks[i], NULL));
 }
 
+void dati_ia_in_child(void)
+{
+	struct dati_ia_slot *slot;
+	uintptr_t value;
+
+	for (value = 1; (slot = dati_ia_slot(value)); value++)
+		slot->pins = 0;
+}
+
 /* Takes no lock: providers call this inside queries, while they hold locks of their own. */
 DAT_IA_HANDLE dati_ia_handle_of(const void *own)
 {

@@ -59,6 +59,9 @@ struct dati_ia_slot *dati_ia_first_of(const char *name);
 bool dati_ia_none(void);
 void dati_ia_free_blocks(void);
 
+/* In a forked child, where no calls of other threads are in progress. */
+void dati_ia_in_child(void);
+
 DAT_IA_HANDLE dati_ia_handle_of(const void *own);
 
 #endif /* DATI_IATABLE_H */

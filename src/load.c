@@ -17,12 +17,6 @@
 #error "DATI_PROVIDER_DIR must name the directory of the installed provider"
 #endif
 
-/*
- * Held around dlopen and dlclose, which the loader serialises anyway, and while a library gets our
- * collector. Recursive: a constructor may open another IA.
- */
-static pthread_mutex_t loader_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-
 __attribute__((format(printf, 4, 5))) static void candidate_add_reason(
 	struct dati_attempt *attempt, const struct dati_static *st,
 	const struct dati_candidate *candidate, const char *format, ...)
@@ -134,7 +128,7 @@ static void library_close(struct dati_static *st, bool has_registration)
 		dati_dynamic_remove(&st->info);
 		pthread_mutex_unlock(&dati_lock);
 	}
-	pthread_mutex_lock(&loader_lock);
+	pthread_mutex_lock(&dati_loader_lock);
 	library_set_collector(st, false);
 	dlclose(st->library);
 
@@ -150,7 +144,7 @@ static void library_close(struct dati_static *st, bool has_registration)
 	st->ha_related = NULL;
 	st->candidate = NULL;
 	pthread_mutex_unlock(&dati_lock);
-	pthread_mutex_unlock(&loader_lock);
+	pthread_mutex_unlock(&dati_loader_lock);
 }
 
 /* The message of dlerror begins with the file that could not be loaded. */
@@ -220,9 +214,9 @@ static bool candidate_load(struct dati_static *st, const struct dati_candidate *
 	DAT_PROVIDER_INIT_FUNC init;
 	bool opened, known, no_memory;
 
-	pthread_mutex_lock(&loader_lock);
+	pthread_mutex_lock(&dati_loader_lock);
 	opened = candidate_open(st, candidate, &init, attempt);
-	pthread_mutex_unlock(&loader_lock);
+	pthread_mutex_unlock(&dati_loader_lock);
 	if (!opened)
 		return false;
 	*loaded = true;

@@ -14,6 +14,7 @@ dati_sources = \
 	src/diag.h \
 	src/dispatch.c \
 	src/extension.h \
+	src/fork.c \
 	src/ia.c \
 	src/iatable.c \
 	src/iatable.h \

@@ -16,7 +16,6 @@
 #include "registry.h"
 #include "static.h"
 
-static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool started, stopped;
 static struct dati_dynamic *registered;
 
@@ -28,13 +27,13 @@ DAT_RETURN dati_start(void)
 		return DATI_NOT_RUNNING;
 	if (atomic_load(&started))
 		return DAT_SUCCESS;
-	pthread_mutex_lock(&start_lock);
+	pthread_mutex_lock(&dati_start_lock);
 	if (!has_diag)
 		dati_diag_start();
 	has_diag = true;
 	if (!atomic_load(&started))
 		atomic_store(&started, dati_static_start());
-	pthread_mutex_unlock(&start_lock);
+	pthread_mutex_unlock(&dati_start_lock);
 	return atomic_load(&started) ? DAT_SUCCESS : DATI_NO_MEMORY;
 }
 

@@ -240,6 +240,43 @@ static void same_name_waits(void)
 	rig_unload();
 }
 
+/* A child of fork() has none of the threads that were loading or unloading. */
+static void open_in_child(void)
+{
+	DAT_IA_HANDLE ia;
+
+	fake_state.hook = NULL;
+	ia = rig_must_open("a");
+	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+}
+
+static void child_opens(void)
+{
+	static const char *const places[] = { "init", "open", "query", "close", "fini" };
+	pthread_t thread;
+
+	rig_load(LINE("a", ""));
+	sem_init(&arrived, 0, 0);
+	sem_init(&may_go, 0, 0);
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		where_to_stop = places[i];
+		fake_state.hook = stop_there;
+		pthread_create(&thread, NULL, slow_one, NULL);
+		CU_ASSERT_FATAL(take(&arrived));
+		rig_in_child(open_in_child);
+		/* Queries come at open and at close. */
+		sem_post(&may_go);
+		sem_post(&may_go);
+		pthread_join(thread, NULL);
+		CHECK_RET(slow_result, DAT_SUCCESS);
+		while (!sem_trywait(&may_go) || !sem_trywait(&arrived))
+			;
+	}
+	sem_destroy(&arrived);
+	sem_destroy(&may_go);
+	rig_unload();
+}
+
 void add_thread_suite(void)
 {
 	CU_pSuite s = CU_add_suite("threads", NULL, NULL);
@@ -248,4 +285,5 @@ void add_thread_suite(void)
 	ADD_OURS(s, "one of several closers closes", close_race);
 	ADD_OURS(s, "a slow provider keeps no other name waiting", others_go_on);
 	ADD_OURS(s, "openers of one name share one init", same_name_waits);
+	ADD_OURS(s, "a child opens what another thread was loading", child_opens);
 }
