@@ -15,6 +15,7 @@ dofi_common_sources = \
 	prov_ofi/base/error_text.c prov_ofi/base/error_text.h \
 	prov_ofi/base/eventfd.h \
 	prov_ofi/base/file_size.h \
+	prov_ofi/base/fork_lock.c prov_ofi/base/fork_lock.h \
 	prov_ofi/base/forkfd.c prov_ofi/base/forkfd.h \
 	prov_ofi/base/grace_timer.h \
 	prov_ofi/base/grow.h \

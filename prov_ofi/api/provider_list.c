@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "api/provider_list.h"
+#include "base/fork_lock.h"
 
 pthread_mutex_t dofi_provider_lock = PTHREAD_MUTEX_INITIALIZER;
+DOFI_FORK_LOCK(dofi_provider_lock, DOFI_FORK_PROVIDERS)
 static struct dofi_provider *providers;
 
 struct dofi_provider *dofi_provider_record(const char *name, DAT_BOOLEAN thread_safe)

@@ -20,6 +20,7 @@
 #include "base/counter_file.h"
 #include "base/env.h"
 #include "base/file_size.h"
+#include "base/fork_lock.h"
 #include "base/log.h"
 #include "base/param.h"
 
@@ -35,6 +36,7 @@ struct chunk {
 
 /* All of it belongs to `lock`. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+DOFI_FORK_LOCK(lock, DOFI_FORK_COUNTER_FILE)
 static struct chunk *chunks;
 static struct chunk *inherited; /* of processes before the fork: not used */
 static unsigned int ias;
@@ -289,10 +291,8 @@ void dofi_counter_slot_free(enum dofi_counter_kind kind, void *slot)
 /* The file and its memory are the parent's. */
 void dofi_counters_in_child(void)
 {
-	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 	struct chunk **end = &inherited;
 
-	lock = unlocked;
 	while (*end)
 		end = &(*end)->next;
 	*end = chunks;

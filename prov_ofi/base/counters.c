@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "base/counters.h"
+#include "base/fork_lock.h"
 
 #define COUNT(slot, name) DOFI_COUNT_SHARED((slot)->n[DOFI_IA_##name], 1)
 
 pthread_mutex_t dofi_count_base_lock = PTHREAD_MUTEX_INITIALIZER;
+DOFI_FORK_LOCK(dofi_count_base_lock, DOFI_FORK_COUNT_BASE)
 
 void dofi_count_base_free(struct dofi_count_base **base)
 {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/env.h"
+#include "base/fork_lock.h"
 
 /* An environment built here. Never freed: other threads may still be reading it. */
 struct held {
@@ -19,6 +20,7 @@ struct held {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+DOFI_FORK_LOCK(lock, DOFI_FORK_ENV)
 static struct held *all, *current;
 
 const char *dofi_env(const char *name)

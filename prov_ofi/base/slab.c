@@ -3,9 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fork_lock.h"
 #include "base/slab.h"
 
 #define ALIGN 64
+
+/* Of all slabs. */
+static pthread_mutex_t slab_lock = PTHREAD_MUTEX_INITIALIZER;
+DOFI_FORK_LOCK(slab_lock, DOFI_FORK_SLAB)
 
 static size_t slab_stride(const struct dofi_slab *slab)
 {
@@ -66,7 +71,7 @@ void *dofi_slab_get(struct dofi_slab *slab, bool internal)
 	struct dofi_slab_node *node;
 	void *obj = NULL;
 
-	pthread_mutex_lock(&slab->lock);
+	pthread_mutex_lock(&slab_lock);
 	if (q->head || slab_grow(slab, internal)) {
 		node = q->head;
 		q->head = node->next;
@@ -74,15 +79,15 @@ void *dofi_slab_get(struct dofi_slab *slab, bool internal)
 			q->tail = NULL;
 		obj = (char *)node + sizeof(*node) - slab_stride(slab);
 	}
-	pthread_mutex_unlock(&slab->lock);
+	pthread_mutex_unlock(&slab_lock);
 	return obj;
 }
 
 void dofi_slab_put(struct dofi_slab *slab, void *obj, bool internal)
 {
-	pthread_mutex_lock(&slab->lock);
+	pthread_mutex_lock(&slab_lock);
 	slab_append(slab, obj, internal);
-	pthread_mutex_unlock(&slab->lock);
+	pthread_mutex_unlock(&slab_lock);
 }
 
 /* The chunk that has an object at `p`, or NULL. */
@@ -99,9 +104,9 @@ bool dofi_slab_owns(struct dofi_slab *slab, const void *ptr)
 {
 	bool found;
 
-	pthread_mutex_lock(&slab->lock);
+	pthread_mutex_lock(&slab_lock);
 	found = slab_chunk_of(slab, ptr);
-	pthread_mutex_unlock(&slab->lock);
+	pthread_mutex_unlock(&slab_lock);
 	return found;
 }
 
@@ -111,7 +116,7 @@ bool dofi_slab_number(struct dofi_slab *slab, const void *ptr, unsigned int *num
 	const char *p = ptr;
 	size_t before;
 
-	pthread_mutex_lock(&slab->lock);
+	pthread_mutex_lock(&slab_lock);
 	in = slab_chunk_of(slab, p);
 	if (in) {
 		before = (size_t)(p - in->first) / slab_stride(slab);
@@ -119,7 +124,7 @@ bool dofi_slab_number(struct dofi_slab *slab, const void *ptr, unsigned int *num
 			before += c->internal == in->internal ? slab->per_chunk : 0;
 		*number = (in->internal ? DOFI_SLAB_INTERNAL : 1) + (unsigned int)before;
 	}
-	pthread_mutex_unlock(&slab->lock);
+	pthread_mutex_unlock(&slab_lock);
 	return in;
 }
 

@@ -9,7 +9,6 @@
 #ifndef DOFI_SLAB_H
 #define DOFI_SLAB_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -30,7 +29,6 @@ struct dofi_slab_chunk {
 };
 
 struct dofi_slab {
-	pthread_mutex_t lock;
 	size_t size; /* of one object, without the free-list node after it */
 	size_t per_chunk;
 	/* Called once per object when its memory is allocated: locks live as long as the memory. */
@@ -41,7 +39,7 @@ struct dofi_slab {
 
 /* clang-format off */
 #define DOFI_SLAB_INIT(type, count, setup_fn) \
-	{ PTHREAD_MUTEX_INITIALIZER, sizeof(type), (count), (setup_fn), NULL, { { NULL, NULL } } }
+	{ sizeof(type), (count), (setup_fn), NULL, { { NULL, NULL } } }
 /* clang-format on */
 
 /* Number of the first internal object. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/fork_lock.h"
 #include "coll/coll_int.h"
 
 /* Interval of looking whether other threads have left. */
@@ -58,9 +59,11 @@ static struct dofi_coll *coll_open(struct dofi_ia *ia)
 	return coll;
 }
 
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+DOFI_FORK_LOCK(opening, DOFI_FORK_COLL)
+
 struct dofi_coll *dofi_coll_of(struct dofi_ia *ia)
 {
-	static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 	struct dofi_coll *coll;
 
 	pthread_mutex_lock(&opening);

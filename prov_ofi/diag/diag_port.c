@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fork_lock.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "diag/diag.h"
@@ -17,6 +18,7 @@
 #define LISTENING 0x0a
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+DOFI_FORK_LOCK(lock, DOFI_FORK_DIAG_PORT)
 static char kept[256]; /* the first failure; empty after a success */
 static pid_t kept_by;
 static bool found_one;

@@ -52,6 +52,7 @@
 #include <string.h>
 
 #include "base/env.h"
+#include "base/fork_lock.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "fabric/fab.h"
@@ -63,6 +64,7 @@
 struct dofi_lib dofi_lib;
 
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
+DOFI_FORK_LOCK(load_lock, DOFI_FORK_LOAD)
 static void *library;
 
 /* Maximum length that rxm copies; must be equal in all processes that connect to each other. */

@@ -2,6 +2,7 @@
 /* The event queues of EVDs: room, pushing, notification; asynchronous events, which report that one
  * is full, among others. */
 #include "base/eventfd.h"
+#include "base/fork_lock.h"
 #include "base/grow.h"
 #include "base/log.h"
 #include "object/async_evd.h"
@@ -9,6 +10,7 @@
 #include "object/evd.h"
 
 pthread_mutex_t dofi_async_lock = PTHREAD_MUTEX_INITIALIZER;
+DOFI_FORK_LOCK(dofi_async_lock, DOFI_FORK_ASYNC)
 
 bool dofi_evd_grow(struct dofi_evd *evd, uint32_t capacity)
 {

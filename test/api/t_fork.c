@@ -297,6 +297,13 @@ TEST(fork, child_has_no_descriptor_of_a_connected_pair)
 	pair_close(&p);
 }
 
+static void send_one(struct pair *p)
+{
+	OK(post_recv(&p->b, 0, 1000, 1));
+	OK(post_send(&p->a, 0, 1000, 2));
+	EV_DTO(p->b.recv, p->b.ep, 1, OP_RECV, 1000);
+}
+
 /* A number that the library had in the parent may be anything in the child. */
 TEST(fork, childs_own_descriptors_are_left_alone_by_its_adapter)
 {
@@ -316,9 +323,7 @@ TEST(fork, childs_own_descriptors_are_left_alone_by_its_adapter)
 			ASSERT(fds[i] >= 0);
 		}
 		pair_up(&q);
-		OK(post_recv(&q.b, 0, 1000, 1));
-		OK(post_send(&q.a, 0, 1000, 2));
-		EV_DTO(q.b.recv, q.b.ep, 1, OP_RECV, 1000);
+		send_one(&q);
 		node_abort(&q.node);
 		for (i = 0; i < 64; i++) {
 			fd = fcntl(fds[i], F_GETFD);
@@ -337,4 +342,83 @@ TEST(fork, childs_own_descriptors_are_left_alone_by_its_adapter)
 	ASSERT_EQ(waitpid(pid, &status, 0), pid);
 	ASSERT_EQ(status, 0);
 	pair_close(&p);
+}
+
+/* ---- locks ---- */
+
+static _Atomic bool stop_calls;
+
+static void make_objects(void *arg)
+{
+	const struct node *n = arg;
+
+	while (!stop_calls) {
+		DAT_CONN_QUAL qual;
+		DAT_EVD_HANDLE evd;
+		DAT_PSP_HANDLE psp;
+		DAT_EP_HANDLE ep;
+
+		OK(dat_evd_create(n->ia, 4, DAT_HANDLE_NULL,
+				  DAT_EVD_CR_FLAG | DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG,
+				  &evd));
+		OK(dat_ep_create(n->ia, n->pz, evd, evd, evd, NULL, &ep));
+		OK(dat_psp_create_any(n->ia, &qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+		OK(dat_psp_free(psp));
+		OK(dat_ep_free(ep));
+		OK(dat_evd_free(evd));
+	}
+}
+
+static void connect_pairs(void *arg)
+{
+	(void)arg;
+	while (!stop_calls) {
+		struct pair p;
+
+		pair_up(&p);
+		send_one(&p);
+		pair_close(&p);
+	}
+}
+
+static void use_an_adapter(void)
+{
+	struct pair p;
+
+	alarm(20 * dt_slow());
+	pair_up(&p);
+	send_one(&p);
+	node_abort(&p.node);
+}
+
+TEST_LIMIT(fork, child_can_open_an_adapter_whatever_other_threads_did, 120)
+{
+	struct dt_thread threads[2];
+	struct node n;
+
+#ifdef __SANITIZE_THREAD__
+	dt_skip("ThreadSanitizer allows no threads after a fork");
+#endif
+#ifdef __SANITIZE_ADDRESS__
+	dt_skip("AddressSanitizer's allocator may stay locked in a child");
+#endif
+	node_open(&n);
+	dt_thread_start(&threads[0], make_objects, &n);
+	dt_thread_start(&threads[1], connect_pairs, NULL);
+	for (int i = 0; i < 40; i++) {
+		int status;
+		pid_t pid = fork();
+
+		ASSERT(pid >= 0);
+		if (pid == 0) {
+			use_an_adapter();
+			_exit(0);
+		}
+		ASSERT_EQ(waitpid(pid, &status, 0), pid);
+		ASSERT_EQ(status, 0);
+	}
+	stop_calls = true;
+	dt_thread_join(&threads[0]);
+	dt_thread_join(&threads[1]);
+	node_close(&n);
 }

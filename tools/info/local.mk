@@ -38,7 +38,7 @@ tools_info_libapi2_la_CPPFLAGS = $(info_api_cppflags) -DDAT_API_MAJOR=2
 tools_info_dat_info_SOURCES = \
 	prov_ofi/base/log.h \
 	prov_ofi/base/edit_distance.c prov_ofi/base/edit_distance.h \
-	prov_ofi/base/env.c prov_ofi/base/env.h \
+	prov_ofi/base/env.c prov_ofi/base/env.h prov_ofi/base/fork_lock.c prov_ofi/base/fork_lock.h \
 	prov_ofi/base/param.c prov_ofi/base/param.h \
 	tools/info/api_table.h \
 	tools/info/attempt.c \

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/fork_lock.h"
 #include "base/log.h"
 #include "fabrics/verbs/device.h"
 #include "fabrics/verbs/device_calls.h"
@@ -90,9 +91,11 @@ static void *siw_post_library(const char *name)
 	return dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+DOFI_FORK_LOCK(lock, DOFI_FORK_SIW)
+
 void dofi_siw_post_settle(const struct dofi_fab *fab)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	void *cm = siw_post_library("librdmacm.so.1"), *verbs = siw_post_library("libibverbs.so.1");
 	struct device_calls **(*get)(int *);
 	const char *(*name_of)(void *);
