@@ -7,6 +7,7 @@
 #include "cm/cm.h"
 #include "fabric/fab_ops.h"
 #include "base/dat_error.h"
+#include "base/error_text.h"
 #include "base/log.h"
 #include "base/port_range.h"
 #include "fabric/fab_info.h"
@@ -164,6 +165,8 @@ static int sp_new_listener_anywhere(struct dofi_ia *ia, struct dofi_listener **o
 	if (dofi_ports_exhausted(&ports, ret))
 		dofi_log(DOFI_LOG_WARN, "no port for a service point: all of "
 					"DAPL_OFI_PORT_RANGE are in use; try: a wider range");
+	else if (ret)
+		dofi_log(DOFI_LOG_ERROR, "no port for a service point: %s", dofi_error_text(-ret));
 	return ret;
 }
 
