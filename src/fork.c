@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -32,6 +33,7 @@ static pthread_mutex_t *const locks[] = {
 static pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic pthread_t forker;
 static bool taken[NUM];
+static sigset_t mask; /* of the thread that forks, before */
 
 static double fork_now(void)
 {
@@ -58,9 +60,16 @@ static bool fork_take(pthread_mutex_t *mutex, double end)
 static void fork_prepare(void)
 {
 	double end = fork_now() + LIMIT_S;
+	sigset_t all, before;
 
-	if (!fork_take(&forking, end))
+	/* A handler that forks as well would release the locks of this fork. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	if (!fork_take(&forking, end)) {
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		return;
+	}
+	mask = before;
 	forker = pthread_self();
 	for (size_t i = 0; i < NUM; i++)
 		taken[i] = fork_take(locks[i], end);
@@ -68,11 +77,14 @@ static void fork_prepare(void)
 
 static void fork_release(void)
 {
+	sigset_t before = mask;
+
 	for (size_t i = NUM; i--;)
 		if (taken[i])
 			pthread_mutex_unlock(locks[i]);
 	forker = (pthread_t)0;
 	pthread_mutex_unlock(&forking);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void fork_in_parent(void)

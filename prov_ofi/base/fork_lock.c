@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Takes the mutexes of the library before fork(), and releases them in both processes. */
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
@@ -18,6 +19,7 @@ static bool installed;
 /* One thread forks at a time; otherwise, and after the limit, without the locks. */
 static pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic pthread_t forker; /* the holder of `forking`; 0: none */
+static sigset_t mask;            /* its signal mask before */
 
 /* Tries again and again, since ThreadSanitizer does not know pthread_mutex_clocklock. */
 static bool fork_lock_take(pthread_mutex_t *mutex, uint64_t end)
@@ -36,9 +38,16 @@ static bool fork_lock_take(pthread_mutex_t *mutex, uint64_t end)
 static void fork_prepare(void)
 {
 	uint64_t end = dofi_now() + LIMIT;
+	sigset_t all, before;
 
-	if (!fork_lock_take(&forking, end))
+	/* A handler that forks as well would release the locks of this fork. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	if (!fork_lock_take(&forking, end)) {
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		return;
+	}
+	mask = before;
 	atomic_store(&forker, pthread_self());
 	for (struct dofi_fork_lock *l = locks; l; l = l->next)
 		l->taken = fork_lock_take(l->mutex, end);
@@ -51,11 +60,14 @@ static bool fork_is_mine(void)
 
 static void fork_release(void)
 {
+	sigset_t before = mask;
+
 	for (struct dofi_fork_lock *l = locks; l; l = l->next)
 		if (l->taken)
 			pthread_mutex_unlock(l->mutex);
 	atomic_store(&forker, (pthread_t)0);
 	pthread_mutex_unlock(&forking);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void fork_in_parent(void)
