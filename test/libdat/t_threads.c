@@ -166,12 +166,11 @@ static void *slow_one(void *arg)
 	return NULL;
 }
 
-static void others_go_on(void)
+/* A thread opens and closes "a", and is stopped at each place while the test goes on. */
+static void stop_at_each(void (*meanwhile)(void))
 {
 	static const char *const places[] = { "init", "open", "query", "close", "fini" };
-	DAT_IA_HANDLE ia;
 	pthread_t thread;
-	DAT_COUNT n;
 	size_t i;
 
 	rig_load(LINE("a", "") LINE("b", ""));
@@ -183,9 +182,7 @@ static void others_go_on(void)
 		fake_state.hook = stop_there;
 		pthread_create(&thread, NULL, slow_one, NULL);
 		CU_ASSERT_FATAL(take(&arrived));
-		ia = rig_must_open("b");
-		CHECK_RET(dat.registry_list_providers(0, &n, NULL), RET_ARG1);
-		CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+		meanwhile();
 		/* Queries come at open and at close. */
 		sem_post(&may_go);
 		sem_post(&may_go);
@@ -197,6 +194,20 @@ static void others_go_on(void)
 	sem_destroy(&arrived);
 	sem_destroy(&may_go);
 	rig_unload();
+}
+
+static void use_another(void)
+{
+	DAT_IA_HANDLE ia = rig_must_open("b");
+	DAT_COUNT n;
+
+	CHECK_RET(dat.registry_list_providers(0, &n, NULL), RET_ARG1);
+	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+}
+
+static void others_go_on(void)
+{
+	stop_at_each(use_another);
 }
 
 /* A second opener waits for the first one's init instead of a second init. */
@@ -250,31 +261,14 @@ static void open_in_child(void)
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 }
 
+static void fork_meanwhile(void)
+{
+	rig_in_child(open_in_child);
+}
+
 static void child_opens(void)
 {
-	static const char *const places[] = { "init", "open", "query", "close", "fini" };
-	pthread_t thread;
-
-	rig_load(LINE("a", ""));
-	sem_init(&arrived, 0, 0);
-	sem_init(&may_go, 0, 0);
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		where_to_stop = places[i];
-		fake_state.hook = stop_there;
-		pthread_create(&thread, NULL, slow_one, NULL);
-		CU_ASSERT_FATAL(take(&arrived));
-		rig_in_child(open_in_child);
-		/* Queries come at open and at close. */
-		sem_post(&may_go);
-		sem_post(&may_go);
-		pthread_join(thread, NULL);
-		CHECK_RET(slow_result, DAT_SUCCESS);
-		while (!sem_trywait(&may_go) || !sem_trywait(&arrived))
-			;
-	}
-	sem_destroy(&arrived);
-	sem_destroy(&may_go);
-	rig_unload();
+	stop_at_each(fork_meanwhile);
 }
 
 void add_thread_suite(void)
