@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests the packets of a connection that ends. */
+#include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -406,13 +408,17 @@ TEST_ROWS(peer_gone, one_mode, peer_gone)
  * its connections', and closing terminates. */
 static void peer_replaced(const void *arg)
 {
+	struct sockaddr_in name;
 	struct side other;
+	char range[32];
 	struct pair p;
 
-	setenv("DAPL_OFI_PORT_RANGE", "47000-47001", 1);
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
 	rig_exchange(&p, &left, &right, 10);
+	memcpy(&name, rdm_net_of(&right.domain)->name, sizeof(name));
+	snprintf(range, sizeof(range), "%u-%u", ntohs(name.sin_port), ntohs(name.sin_port));
+	setenv("DAPL_OFI_PORT_RANGE", range, 1);
 	msgep_transport_rdm.close(&p.b.ep);
 	rig_close(&right);
 	rig_open_one(&other, arg);
