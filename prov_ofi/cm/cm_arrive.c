@@ -153,7 +153,7 @@ void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *
 		dofi_cm_refuse(l, info, reason, NULL, 0);
 		return;
 	}
-	cr = dofi_cr_new(l, info);
+	cr = dofi_cr_new(sp, l, info);
 	if (!cr) {
 		dofi_cm_refuse(l, info, DOFI_CM_RESOURCES, NULL, 0);
 		return;

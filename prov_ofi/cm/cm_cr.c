@@ -102,7 +102,7 @@ static DAT_RETURN cr_hand_off(struct dofi_cr *cr, DAT_CONN_QUAL qual)
 
 	if (!sp)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	next = dofi_cr_new(cr->listener, cr->info);
+	next = dofi_cr_new(sp, cr->listener, cr->info);
 	if (!next)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	next->msg = cr->msg;

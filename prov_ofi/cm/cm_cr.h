@@ -25,8 +25,9 @@ struct dofi_cm_msg dofi_cr_rejection(const struct dofi_ia *ia, unsigned int reas
 /* Rejects a request that has no CR; frees info. */
 void dofi_cm_refuse(struct dofi_listener *l, struct fi_info *info, unsigned int reason,
 		    const void *priv, uint16_t priv_len);
-/* A CR for the request, which is not published yet; NULL: no memory. */
-struct dofi_cr *dofi_cr_new(struct dofi_listener *l, struct fi_info *info);
+/* A CR of the service point for a request to its listener, not published yet; NULL: no memory. */
+struct dofi_cr *dofi_cr_new(const struct dofi_sp *sp, struct dofi_listener *l,
+			    struct fi_info *info);
 /* Builds the answer to a request, sealed if the request was. 0: it cannot be sealed. */
 size_t dofi_cr_build_answer(uint8_t *buf, const struct dofi_cr *cr, const struct dofi_cm_msg *msg);
 /* Rejects the fabric's request of a CR with this message. -ENOMEM: it has not been rejected, which

@@ -59,9 +59,9 @@ void dofi_cm_refuse(struct dofi_listener *l, struct fi_info *info, unsigned int 
 	dofi_fab_info_free(&l->ia->fab, info);
 }
 
-struct dofi_cr *dofi_cr_new(struct dofi_listener *l, struct fi_info *info)
+struct dofi_cr *dofi_cr_new(const struct dofi_sp *sp, struct dofi_listener *l, struct fi_info *info)
 {
-	struct dofi_cr *cr = dofi_obj_new(l->ia, DAT_HANDLE_TYPE_CR);
+	struct dofi_cr *cr = dofi_obj_new_for(l->ia, DAT_HANDLE_TYPE_CR, sp->obj.internal);
 
 	if (!cr)
 		return NULL;

@@ -51,6 +51,54 @@ TEST_LIMIT(coll, groups_of_all_sizes, 60)
 	}
 }
 
+/* More requests than the library allocates at once: the next one would use the memory of a former
+ * one. */
+#define FORMER 40
+
+static void rejected_requests(DAT_CR_HANDLE *former)
+{
+	struct pair p;
+
+	pair_open(&p);
+	for (unsigned int i = 0; i < FORMER; i++) {
+		former[i] = pair_request(&p);
+		OK(dat_cr_reject(former[i], 0, NULL));
+		EV_CONN(p.a.conn, PEER_REJECTED, p.a.ep);
+		OK(dat_ep_reset(p.a.ep));
+	}
+	pair_close(&p);
+}
+
+static bool is_request(DAT_CR_HANDLE cr)
+{
+	DAT_CR_PARAM param;
+	DAT_RETURN ret = dat_cr_query(cr, DAT_CR_FIELD_ALL, &param);
+
+	if (ret)
+		ASSERT_EQ(DAT_GET_TYPE(ret), DAT_INVALID_HANDLE);
+	return !ret;
+}
+
+/* The request of the first member waits until the second creates the group, too. */
+TEST(coll, a_former_request_is_not_that_of_a_member)
+{
+	DAT_CR_HANDLE former[FORMER];
+	struct crew c;
+	uint64_t end;
+
+	rejected_requests(former);
+	crew_open(&c, 2, 2);
+	OK(crew_create(&c, 0, 1, 100));
+	end = dt_now_us() + 4 * US_SHORT;
+	while (dt_now_us() < end)
+		for (unsigned int i = 0; i < FORMER; i++)
+			ASSERT(!is_request(former[i]));
+	OK(crew_create(&c, 1, 1, 101));
+	for (unsigned int i = 0; i < 2; i++)
+		c.mate[i].group = EV_COLL(c.mate[i].evd, CREATE_DATA, 100 + i);
+	crew_down(&c);
+}
+
 TEST(coll, a_handle_is_a_group)
 {
 	DAT_HANDLE_TYPE type;
