@@ -133,10 +133,13 @@ static DAT_RETURN call_create_member(DAT_HANDLE handle, va_list args)
 static DAT_RETURN call_free_member(DAT_HANDLE handle, va_list args)
 {
 	struct dofi_ia *ia = (struct dofi_ia *)dofi_obj_check(handle, DAT_HANDLE_TYPE_IA, NULL);
+	struct dofi_coll *coll;
 
 	if (!ia)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	return dofi_coll_free_member(ia, va_arg(args, DAT_IB_COLLECTIVE_MEMBER));
+	coll = dofi_coll_opened(ia);
+	return coll ? dofi_coll_free_member(coll, va_arg(args, DAT_IB_COLLECTIVE_MEMBER))
+		    : COLL_BAD(2);
 }
 
 static bool call_info_ok(const DAT_IB_COLLECTIVE_GROUP *info, DAT_COUNT size)

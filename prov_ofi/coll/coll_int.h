@@ -283,7 +283,7 @@ void dofi_coll_unlock(struct dofi_coll *coll);
 /* coll_member.c */
 DAT_RETURN dofi_coll_create_member(struct dofi_coll *coll, DAT_IB_COLLECTIVE_MEMBER *member,
 				   DAT_COUNT *size);
-DAT_RETURN dofi_coll_free_member(struct dofi_ia *ia, DAT_IB_COLLECTIVE_MEMBER member);
+DAT_RETURN dofi_coll_free_member(struct dofi_coll *coll, DAT_IB_COLLECTIVE_MEMBER member);
 struct coll_member *dofi_coll_find_member(struct dofi_coll *coll, const uint8_t *token);
 void dofi_coll_member_destroy(struct coll_member *m);
 
@@ -304,6 +304,8 @@ DAT_RETURN dofi_coll_free_group(struct dofi_ia *ia, struct dofi_coll_handle *han
 
 /* coll_open.c: the IA's collectives, made at the first use; NULL: no memory. */
 struct dofi_coll *dofi_coll_of(struct dofi_ia *ia);
+/* NULL: there was no use of them yet. */
+struct dofi_coll *dofi_coll_opened(const struct dofi_ia *ia);
 
 /* Bytes of a slot. */
 static inline size_t dofi_coll_slot(const struct coll_group *g)

@@ -72,15 +72,12 @@ void dofi_coll_member_destroy(struct coll_member *m)
 	free(m);
 }
 
-DAT_RETURN dofi_coll_free_member(struct dofi_ia *ia, DAT_IB_COLLECTIVE_MEMBER member)
+DAT_RETURN dofi_coll_free_member(struct dofi_coll *coll, DAT_IB_COLLECTIVE_MEMBER member)
 {
-	struct dofi_coll *coll = ia->coll;
 	struct coll_member *found = NULL;
 	DAT_RETURN ret = DAT_SUCCESS;
 	struct dofi_list *pos;
 
-	if (!coll)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	pthread_mutex_lock(&coll->lock);
 	dofi_list_each(pos, &coll->members)
 	{

@@ -71,3 +71,13 @@ struct dofi_coll *dofi_coll_of(struct dofi_ia *ia)
 	pthread_mutex_unlock(&opening);
 	return coll;
 }
+
+struct dofi_coll *dofi_coll_opened(const struct dofi_ia *ia)
+{
+	struct dofi_coll *coll;
+
+	pthread_mutex_lock(&opening);
+	coll = ia->coll;
+	pthread_mutex_unlock(&opening);
+	return coll;
+}
