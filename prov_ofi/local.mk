@@ -273,7 +273,7 @@ prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api/api_20.c prov
 	prov_ofi/coll/coll_alg.c prov_ofi/coll/coll_alg_reduce.c \
 	prov_ofi/coll/coll_args.c prov_ofi/coll/coll_args.h prov_ofi/coll/coll_args_reduce.c \
 	prov_ofi/coll/coll_call.c \
-	prov_ofi/coll/coll_evd.c prov_ofi/coll/coll_fail.c \
+	prov_ofi/coll/coll_evd.c prov_ofi/coll/coll_fail.c prov_ofi/coll/coll_timer.c \
 	prov_ofi/coll/coll_group.c prov_ofi/coll/coll_member.c \
 	prov_ofi/coll/coll_op.c prov_ofi/coll/coll_open.c \
 	prov_ofi/coll/coll_peer.c prov_ofi/coll/coll_peer_conn.c \

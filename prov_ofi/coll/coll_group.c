@@ -14,36 +14,11 @@
 #include "base/param.h"
 #include "cm/cm.h"
 #include "coll/coll_int.h"
-#include "object/progress_wakeup.h"
 
 /* Interval of looking for the end of the last messages. */
 #define DRAIN_TICK_US 100
 /* Bytes of all slots of a group up to which its eager size is not reduced. */
 #define SLOTS_MOST (64u << 20)
-
-/* The time for the creation is over. Caller holds cm_lock; the progress thread handles it after its
- * timers (dofi_coll_run). */
-static void group_expired(struct dofi_timer *timer)
-{
-	struct coll_group *g = dofi_container(timer, struct coll_group, timer);
-
-	atomic_store(&g->expired, true);
-	atomic_store(&g->member->coll->expired, true);
-}
-
-static bool group_start_timer(struct coll_group *g)
-{
-	struct dofi_ia *ia = g->member->coll->ia;
-	uint64_t limit = DOFI_MS(dofi_param(DOFI_NUM_COLL_CREATE_MS));
-
-	pthread_mutex_lock(&ia->cm_lock);
-	g->timer_used = !dofi_timer_add(&ia->timers, &g->timer, group_expired);
-	if (g->timer_used)
-		dofi_timer_arm(&ia->timers, &g->timer, dofi_now() + limit);
-	pthread_mutex_unlock(&ia->cm_lock);
-	dofi_progress_wakeup(ia);
-	return g->timer_used;
-}
 
 /* ---- creation ---- */
 
@@ -182,12 +157,16 @@ no_event:
 
 static void group_connect(struct coll_group *g)
 {
-	uint64_t limit = 1000u * (uint64_t)dofi_param(DOFI_NUM_COLL_CREATE_MS);
+	long limit = dofi_param(DOFI_NUM_COLL_CREATE_MS);
 
-	if (g->size > 1 && !group_start_timer(g))
-		dofi_coll_fail(g, "no memory for a timer");
+	if (g->size > 1) {
+		if (dofi_coll_timer_add(g))
+			dofi_coll_timer_arm(g, limit);
+		else
+			dofi_coll_fail(g, "no memory for a timer");
+	}
 	for (uint32_t i = g->self + 1; i < g->size && !g->cause; i++)
-		dofi_coll_peer_connect(&g->peers[i], limit);
+		dofi_coll_peer_connect(&g->peers[i], 1000u * (uint64_t)limit);
 	dofi_coll_take_waiting(g);
 }
 

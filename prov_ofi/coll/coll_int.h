@@ -24,6 +24,7 @@
  *   coll_args_reduce.c  arguments of reductions
  *   coll_evd.c          the EVD: room for events, events that no longer matter
  *   coll_fail.c         a group cannot go on
+ *   coll_timer.c        the timer of a group
  *   coll_region.c       memory of operations
  *   coll_peer.c         messages of a pair of members
  *   coll_peer_conn.c    their connection
@@ -76,7 +77,7 @@ struct coll_step {
 	size_t len;
 	struct coll_op *op;
 	struct coll_step *next; /* in a queue of the peer */
-	bool offered;           /* RECV: CTS has been sent */
+	bool announced;         /* long messages: RECV: CTS has been sent; SEND: WAITS */
 };
 
 /* Memory that steps use, registered when a long message needs it. */
@@ -143,6 +144,8 @@ struct coll_peer {
 	struct coll_packet packet[COLL_RX]; /* headers of these slots */
 	struct coll_packet cts[COLL_CTS_MAX];
 	uint32_t cts_head, cts_count;
+	struct coll_packet waits; /* the long message that the peer is about to send, if `known` */
+	bool waits_known;
 };
 
 enum coll_group_state {
@@ -166,8 +169,9 @@ struct coll_group {
 	uint32_t up;
 	char *slots;
 	struct dofi_lmr *slots_lmr;
-	struct dofi_timer timer; /* end of the time for creation; cm_lock */
-	bool timer_used;
+	struct dofi_timer timer; /* coll_timer.c; cm_lock */
+	bool timer_added;
+	bool watching; /* it is armed for long messages that wait */
 	_Atomic bool expired;
 	DAT_CONTEXT context;           /* of the creation */
 	struct coll_op *first, **last; /* posted operations */
@@ -216,6 +220,12 @@ void dofi_coll_forget(struct dofi_coll *coll, const struct dofi_ep *ep);
 /* coll_fail.c: records that the group cannot go on; dofi_coll_settle draws the conclusions. */
 void dofi_coll_fail(struct coll_group *g, const char *cause);
 
+/* coll_timer.c: false: no memory. Without a timer that was added only _drop may be called. */
+bool dofi_coll_timer_add(struct coll_group *g);
+void dofi_coll_timer_arm(struct coll_group *g, long ms);
+void dofi_coll_timer_cancel(struct coll_group *g);
+void dofi_coll_timer_drop(struct coll_group *g);
+
 /* coll_region.c: the LMR of memory of a step; NULL: it cannot be registered. */
 struct dofi_lmr *dofi_coll_op_lmr(struct coll_op *op, const char *mem, size_t len);
 
@@ -225,6 +235,8 @@ void dofi_coll_peer_post_recv(struct coll_peer *p, uint32_t slot);
 void dofi_coll_peer_dto_event(struct coll_peer *p, const DAT_DTO_COMPLETION_EVENT_DATA *data);
 /* Does what can be done now: sends, receives, returns credits. */
 void dofi_coll_peer_move(struct coll_peer *p);
+/* Tells the peer which long message has been waiting for its CTS. */
+void dofi_coll_peer_announce(struct coll_peer *p);
 /* Adds a step to its queue. */
 void dofi_coll_peer_add(struct coll_peer *p, struct coll_step *step);
 /* True if all that was sent has arrived. */

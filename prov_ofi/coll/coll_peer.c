@@ -4,7 +4,8 @@
  * A message of up to the eager size of the group is copied into a slot, sent, received into a slot
  * that the peer has posted in advance, and copied out when the operation that it belongs to gets
  * there. For a longer one the receiver names its memory (CTS), the sender writes it there and sends
- * DONE.
+ * DONE. A receiver that expects a shorter one sends no CTS: a sender that has waited for a while
+ * describes its message (WAITS), so that the receiver finds out.
  *
  * Cookies of the posted operations: their kind in the low bits, above them the slot or the address
  * of the step. Events of EPs that no longer exist are discarded (dofi_coll_forget).
@@ -21,6 +22,11 @@ enum {
 	TAG_WRITE,
 	TAG_MASK = 3,
 };
+
+/* Time for which a long message waits before its receiver learns that. */
+#define WATCH_MS 1000
+
+#define OTHER_OPERATION "a member executes another operation"
 
 /* A clock is never set over a round trip longer than this. */
 #define CLOCK_TRIP_MAX 10000000000u
@@ -109,7 +115,7 @@ void dofi_coll_peer_add(struct coll_peer *p, struct coll_step *step)
 	struct coll_queue *q = step->kind == COLL_RECV ? &p->recvs : &p->sends;
 
 	step->next = NULL;
-	step->offered = false;
+	step->announced = false;
 	*q->last = step;
 	q->last = &step->next;
 	dofi_coll_peer_move(p);
@@ -134,7 +140,7 @@ static void peer_write(struct coll_peer *p, struct coll_step *step)
 	p->cts_head = (p->cts_head + 1) % COLL_CTS_MAX;
 	p->cts_count--;
 	if (!peer_matches(&done, step)) {
-		dofi_coll_fail(p->group, "a member executes another operation");
+		dofi_coll_fail(p->group, OTHER_OPERATION);
 		return;
 	}
 	lmr = dofi_coll_op_lmr(step->op, step->src, step->len);
@@ -167,6 +173,33 @@ static void peer_send_clock(struct coll_peer *p, struct coll_step *step)
 			  set ? time : p->round_trip / 2);
 }
 
+static void peer_watch(struct coll_group *g)
+{
+	if (g->watching)
+		return;
+	g->watching = true;
+	dofi_coll_timer_arm(g, WATCH_MS);
+}
+
+void dofi_coll_peer_announce(struct coll_peer *p)
+{
+	struct coll_step *step = p->sends.first;
+	struct coll_packet packet = { .kind = COLL_PKT_WAITS };
+
+	if (!step || step->kind != COLL_SEND || step->len <= p->group->eager || p->cts_count ||
+	    step->announced)
+		return;
+	if (!peer_may_send(p)) {
+		peer_watch(p->group);
+		return;
+	}
+	packet.type = (uint8_t)step->op->type;
+	packet.seq = step->op->seq;
+	packet.length = step->len;
+	step->announced = true;
+	peer_send(p, &packet, NULL);
+}
+
 /* Sends the message of the first sending step. False: not now. */
 static bool peer_send_first(struct coll_peer *p)
 {
@@ -183,8 +216,10 @@ static bool peer_send_first(struct coll_peer *p)
 		return true;
 	}
 	if (step->len > p->group->eager) {
-		if (!p->cts_count)
+		if (!p->cts_count) {
+			peer_watch(p->group);
 			return false;
+		}
 		peer_pop(&p->sends);
 		peer_write(p, step);
 		return true;
@@ -213,8 +248,15 @@ static void peer_offer(struct coll_peer *p, struct coll_step *step)
 		return;
 	}
 	packet.key = lmr->rmr_context;
-	step->offered = true;
+	step->announced = true;
 	peer_send(p, &packet, NULL);
+}
+
+/* True if the message that the peer is about to send is not that of the first receiving step. All
+ * messages before both have been taken if none is left. */
+static bool peer_waits_in_vain(const struct coll_peer *p, const struct coll_step *step)
+{
+	return p->waits_known && !p->arrived_count && !peer_matches(&p->waits, step);
 }
 
 /* Takes the message of the first receiving step. False: it has not arrived. */
@@ -226,7 +268,11 @@ static bool peer_receive_first(struct coll_peer *p)
 
 	if (!step || p->group->cause)
 		return false;
-	if (step->len > p->group->eager && !step->offered) {
+	if (peer_waits_in_vain(p, step)) {
+		dofi_coll_fail(p->group, OTHER_OPERATION);
+		return false;
+	}
+	if (step->len > p->group->eager && !step->announced) {
 		if (!peer_may_send(p))
 			return false;
 		peer_offer(p, step);
@@ -237,7 +283,7 @@ static bool peer_receive_first(struct coll_peer *p)
 	packet = &p->packet[slot];
 	if (!peer_matches(packet, step) ||
 	    packet->kind != (step->len > p->group->eager ? COLL_PKT_DONE : COLL_PKT_EAGER)) {
-		dofi_coll_fail(p->group, "a member executes another operation");
+		dofi_coll_fail(p->group, OTHER_OPERATION);
 		return false;
 	}
 	p->arrived_head = (p->arrived_head + 1) % COLL_RX;
@@ -279,6 +325,8 @@ bool dofi_coll_peer_idle(const struct coll_peer *p)
 
 static void peer_arrived(struct coll_peer *p, uint32_t slot)
 {
+	/* The peer waits no more. */
+	p->waits_known = false;
 	p->arrived[(p->arrived_head + p->arrived_count) % COLL_RX] = (uint8_t)slot;
 	p->arrived_count++;
 }
@@ -330,6 +378,10 @@ static void peer_take_control(struct coll_peer *p, const struct coll_packet *pac
 		break;
 	case COLL_PKT_BYE:
 		p->state = COLL_PEER_LEFT;
+		break;
+	case COLL_PKT_WAITS:
+		p->waits = *packet;
+		p->waits_known = true;
 		break;
 	default:
 		break;

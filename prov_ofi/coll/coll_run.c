@@ -67,6 +67,15 @@ static void coll_event(const DAT_EVENT *event)
 	dofi_coll_settle(p->group);
 }
 
+/* Long messages may have waited for a while. */
+static void coll_announce(struct coll_group *g)
+{
+	g->watching = false;
+	for (uint32_t i = 0; i < g->size; i++)
+		if (i != g->self)
+			dofi_coll_peer_announce(&g->peers[i]);
+}
+
 static void coll_expire(struct dofi_coll *coll)
 {
 	struct dofi_list *pos, *tmp;
@@ -75,9 +84,12 @@ static void coll_expire(struct dofi_coll *coll)
 	{
 		struct coll_group *g = dofi_container(pos, struct coll_group, link);
 
-		if (!atomic_exchange(&g->expired, false) || g->state != COLL_CREATING)
+		if (!atomic_exchange(&g->expired, false))
 			continue;
-		dofi_coll_fail(g, "not all members have created it in time");
+		if (g->state == COLL_CREATING)
+			dofi_coll_fail(g, "not all members have created it in time");
+		else if (g->state == COLL_READY)
+			coll_announce(g);
 		dofi_coll_settle(g);
 	}
 }

@@ -7,18 +7,6 @@
 #include "coll/coll_int.h"
 #include "data/cq.h"
 
-static void group_stop_timer(struct coll_group *g)
-{
-	struct dofi_ia *ia = g->member->coll->ia;
-
-	if (!g->timer_used)
-		return;
-	pthread_mutex_lock(&ia->cm_lock);
-	dofi_timer_drop(&ia->timers, &g->timer);
-	pthread_mutex_unlock(&ia->cm_lock);
-	g->timer_used = false;
-}
-
 /* The descriptors of the transport are in the set of the queue on which a thread was last about to
  * sleep. If that were another one, which the progress thread blocks on, each message would wake the
  * thread, which would process it in place of the consumer. */
@@ -32,7 +20,8 @@ static void group_watch_transport(struct dofi_evd *evd)
 static void group_created(struct coll_group *g)
 {
 	group_watch_transport(g->member->coll->evd);
-	group_stop_timer(g);
+	if (g->timer_added)
+		dofi_coll_timer_cancel(g);
 	g->state = COLL_READY;
 	dofi_obj_publish(&g->handle->obj);
 	dofi_coll_report(g, DAT_IB_COLLECTIVE_CREATE_DATA, DAT_OP_SUCCESS, g->handle, g->context,
@@ -76,7 +65,7 @@ static void group_drop_peers(struct coll_group *g)
 
 void dofi_coll_group_remove(struct coll_group *g)
 {
-	group_stop_timer(g);
+	dofi_coll_timer_drop(g);
 	group_drop_peers(g);
 	dofi_coll_ops_fail(g);
 	dofi_coll_ops_free(g);

@@ -112,7 +112,7 @@ bool dofi_coll_get_packet(const uint8_t *data, size_t len, struct coll_packet *p
 {
 	uint64_t data_len;
 
-	if (len < COLL_HDR || data[0] < COLL_PKT_EAGER || data[0] > COLL_PKT_BYE || data[2])
+	if (len < COLL_HDR || data[0] < COLL_PKT_EAGER || data[0] >= COLL_PKT_END || data[2])
 		return false;
 	p->kind = (enum coll_packet_kind)data[0];
 	p->type = data[1];

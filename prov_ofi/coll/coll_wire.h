@@ -11,6 +11,7 @@
  *   CREDIT  only returns credits; needs none itself
  *   CLOCK, ADJUST, ACK   setting the clock of the group
  *   BYE     the sender has freed the group after all its operations
+ *   WAITS   the sender has a longer message, and no CTS for it yet
  */
 #ifndef DOFI_COLL_WIRE_H
 #define DOFI_COLL_WIRE_H
@@ -20,7 +21,7 @@
 #include "base/addr.h"
 #include "base/dat_version.h"
 
-#define COLL_VERSION 2
+#define COLL_VERSION 3
 #define COLL_TOKEN 16
 
 /* Bounds of the eager size of a group: that of the longest message that is copied through slots. */
@@ -64,6 +65,8 @@ enum coll_packet_kind {
 	COLL_PKT_ADJUST,
 	COLL_PKT_ACK,
 	COLL_PKT_BYE,
+	COLL_PKT_WAITS,
+	COLL_PKT_END,
 };
 
 #define COLL_HDR 32u

@@ -441,8 +441,10 @@ TEST(coll, members_that_disagree_get_an_error)
 	struct crew c;
 
 	memset(buf, 0, sizeof(buf));
-	for (size_t k = 0; k < 2; k++) {
-		static const DAT_COUNT size[2][2] = { { 100, 99 }, { 70000, 90000 } };
+	for (size_t k = 0; k < 4; k++) {
+		static const DAT_COUNT size[][2] = {
+			{ 100, 99 }, { 70000, 90000 }, { 90000, 99 }, { 100, 70000 }
+		};
 
 		crew_up(&c, 2, 2);
 		OK(dat_ib_collective_broadcast(c.mate[0].group, buf[0], size[k][0], 0, ctx(1),
@@ -464,6 +466,29 @@ TEST(coll, members_that_disagree_get_an_error)
 				       DAT_COMPLETION_DEFAULT_FLAG));
 	EV_COLL_FAILED(c.mate[0].evd, BARRIER_STATUS, 1);
 	EV_COLL_FAILED(c.mate[1].evd, BROADCAST_STATUS, 2);
+	crew_down(&c);
+}
+
+/* After a second a long message is described to its receiver. */
+#define US_LATE 1300000u
+
+TEST(coll, a_member_may_be_late)
+{
+	static char buf[2][90000];
+	struct crew c;
+
+	crew_up(&c, 2, 2);
+	for (unsigned int k = 0; k < 2; k++) {
+		fill(buf[0], sizeof(buf[0]), k);
+		OK(dat_ib_collective_broadcast(c.mate[0].group, buf[0], sizeof(buf[0]), 0, ctx(1),
+					       DAT_COMPLETION_DEFAULT_FLAG));
+		ev_none(__FILE__, __LINE__, c.mate[0].evd, US_LATE);
+		OK(dat_ib_collective_broadcast(c.mate[1].group, buf[1], sizeof(buf[1]), 0, ctx(2),
+					       DAT_COMPLETION_DEFAULT_FLAG));
+		for (unsigned int i = 0; i < 2; i++)
+			EV_COLL(c.mate[i].evd, BROADCAST_STATUS, 1 + i);
+		CHECK_FILL(buf[1], sizeof(buf[1]), k);
+	}
 	crew_down(&c);
 }
 
