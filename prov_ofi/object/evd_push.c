@@ -8,6 +8,7 @@
 #include "object/async_evd.h"
 #include "object/cno.h"
 #include "object/evd.h"
+#include "object/progress_wakeup.h"
 
 pthread_mutex_t dofi_async_lock = PTHREAD_MUTEX_INITIALIZER;
 DOFI_FORK_LOCK(dofi_async_lock, DOFI_FORK_ASYNC)
@@ -115,6 +116,16 @@ static void evd_open_gate(_Atomic bool *gate)
 		atomic_store_explicit(gate, true, memory_order_release);
 }
 
+/* Any call may read the event queue of the adapter, and with it events of collectives, which it
+ * does not process: no thread waits for this EVD. */
+static void evd_wake_collectives(struct dofi_evd *evd)
+{
+	struct dofi_ia *ia = evd->obj.ia;
+
+	if (evd == atomic_load_explicit(&ia->coll_evd, memory_order_relaxed))
+		dofi_progress_wakeup(ia);
+}
+
 /* Opens `gate` (NULL: none) even if the queue is full. */
 static bool evd_push(struct dofi_evd *evd, const struct dofi_event *event, _Atomic bool *gate)
 {
@@ -145,6 +156,7 @@ static bool evd_push(struct dofi_evd *evd, const struct dofi_event *event, _Atom
 	if (!full) {
 		evd_append(evd, event);
 		dofi_evd_notify(evd, before);
+		evd_wake_collectives(evd);
 	}
 	evd_open_gate(gate);
 	dofi_unlock(&evd->lock);

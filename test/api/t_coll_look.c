@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests that polls of any queue of an adapter serve its groups: counts polls. */
+/* Tests that polls of any queue of an adapter serve its groups (counts polls), and that events of a
+ * group are processed whichever call has read them. */
 #include <stdlib.h>
 
 #include "coll_rig.h"
@@ -95,4 +96,74 @@ TEST(coll_look, a_poll_of_another_queue_serves_groups)
 TEST(coll_look, a_wait_without_time_for_another_queue_serves_groups)
 {
 	look_run(true);
+}
+
+/* ---- events ---- */
+
+/* Less than the time after which the adapter looks at the connection for other reasons. */
+#define US_AT_ONCE 250000u
+/* One of them is undisturbed by the load of the machine. */
+#define REQUESTS 4u
+
+struct blocker {
+	_Atomic bool blocks, inside;
+};
+
+/* In the progress thread, which handles no events meanwhile. */
+static void block(DAT_PVOID instance, DAT_EVD_HANDLE evd)
+{
+	struct blocker *b = instance;
+
+	(void)evd;
+	b->inside = true;
+	while (b->blocks)
+		dt_sleep_us(1000);
+}
+
+/* The progress thread of the second member's adapter is busy until a consumer, which looks for
+ * requests of its own, has read that of the first member. Returns how long the first member then
+ * waits for its group. */
+static uint64_t request_once(void)
+{
+	struct blocker b = { .blocks = true };
+	DAT_OS_WAIT_PROXY_AGENT agent = { &b, block };
+	DAT_EVD_HANDLE requests, trigger;
+	uint64_t end, took;
+	DAT_CNO_HANDLE cno;
+	struct crew c;
+
+	crew_open(&c, 2, 2);
+	requests = evd_make(&c.node[1], 8, DAT_EVD_CR_FLAG);
+	OK(crew_create(&c, 1, 1, 101));
+	OK(dat_cno_create(c.node[1].ia, agent, &cno));
+	trigger = evd_make_cno(&c.node[1], 8, DAT_EVD_SOFTWARE_FLAG, cno);
+	OK(post_se(trigger, 1));
+	DT_UNTIL(b.inside, US_EVENT);
+	OK(crew_create(&c, 0, 1, 100));
+	for (end = dt_now_us() + US_SHORT; dt_now_us() < end;)
+		EV_EMPTY(requests);
+	took = dt_now_us();
+	b.blocks = false;
+	/* The adapter of the second member is not polled. */
+	c.mate[0].group = EV_COLL(c.mate[0].evd, CREATE_DATA, 100);
+	took = dt_now_us() - took;
+	c.mate[1].group = EV_COLL(c.mate[1].evd, CREATE_DATA, 101);
+	EV_SE(trigger, 1);
+	OK(dat_evd_free(trigger));
+	OK(dat_cno_free(cno));
+	OK(dat_evd_free(requests));
+	crew_down(&c);
+	return took;
+}
+
+TEST(coll_look, a_request_that_another_call_has_read_is_processed_at_once)
+{
+	uint64_t took, least = US_GROUP;
+
+	for (unsigned int i = 0; i < REQUESTS; i++) {
+		took = request_once();
+		least = took < least ? took : least;
+	}
+	dt_note("the group exists after %llu us", (unsigned long long)least);
+	ASSERT(least <= US_AT_ONCE);
 }
