@@ -10,6 +10,14 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+pid_t fork_when_idle(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+	dt_sleep_us(US_SHORT);
+#endif
+	return fork();
+}
+
 int tap_make(const char *netdev)
 {
 	int tap = open("/dev/net/tun", O_RDWR | O_CLOEXEC);

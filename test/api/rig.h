@@ -26,6 +26,11 @@ void node_open_name(struct node *n, const char *name);
 void node_close(struct node *n);
 void node_abort(struct node *n);
 
+/* fork(). AddressSanitizer (gcc 12) does not lock its allocator meanwhile: if another thread is in
+ * it, the child waits indefinitely when it allocates, or checks for leaks at its exit. With it,
+ * waits until the threads of the library have nothing to do. */
+pid_t fork_when_idle(void);
+
 /* Makes a TAP interface in this network namespace, or skips the case. Returns its descriptor. */
 int tap_make(const char *netdev);
 /* Enters a network namespace with `lo` and such an interface, on which no packet is answered. */

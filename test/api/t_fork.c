@@ -282,7 +282,7 @@ TEST(fork, child_has_no_descriptor_of_a_connected_pair)
 		dt_skip("libfabric's own descriptors stay");
 	dt_fds_get(&before);
 	pair_up(&p);
-	pid = fork();
+	pid = fork_when_idle();
 	ASSERT(pid >= 0);
 	if (pid == 0) {
 		dt_fds_check(&before, __FILE__, __LINE__);
@@ -315,7 +315,7 @@ TEST(fork, childs_own_descriptors_are_left_alone_by_its_adapter)
 	dt_skip("ThreadSanitizer allows no threads after a fork");
 #endif
 	pair_up(&p);
-	pid = fork();
+	pid = fork_when_idle();
 	ASSERT(pid >= 0);
 	if (pid == 0) {
 		for (i = 0; i < 64; i++) {

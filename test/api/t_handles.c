@@ -262,7 +262,7 @@ static void run_child(const void *arg)
 	x.t = seg(&x.p.a.buf, 0, 16);
 	x.r = rem(&x.p.b.buf, 0, 16);
 	alive = make(c->kind, &x);
-	pid = fork();
+	pid = fork_when_idle();
 	ASSERT(pid >= 0);
 	if (pid == 0) {
 		DAT_RETURN ret = c->fn(alive, &x);
@@ -348,7 +348,7 @@ TEST(fork, parent_carries_on_while_a_child_lives_and_exits)
 
 	pair_up(&p);
 	for (i = 0; i < 3; i++) {
-		pid = fork();
+		pid = fork_when_idle();
 		ASSERT(pid >= 0);
 		if (pid == 0)
 			exit(0);
@@ -372,7 +372,7 @@ TEST(fork, child_can_open_an_ia_of_its_own)
 	dt_skip("ThreadSanitizer allows no threads after a fork");
 #endif
 	pair_up(&p);
-	pid = fork();
+	pid = fork_when_idle();
 	ASSERT(pid >= 0);
 	if (pid == 0) {
 		pair_up(&q);
