@@ -90,17 +90,21 @@ unsigned int keep(struct caller *c, enum kind kind, DAT_HANDLE object)
 	return SLOTS;
 }
 
-void forget(struct caller *c, enum kind kind, DAT_HANDLE object)
+bool forget(struct caller *c, enum kind kind, DAT_HANDLE object)
 {
+	bool found = false;
+
 	for (int i = 0; i < SLOTS; i++) {
 		DAT_HANDLE it = object;
 
 		if (one_in(c, STALE))
 			continue;
-		if (!atomic_compare_exchange_strong(&c->all->object[kind][i], &it, NULL) &&
-		    kind == EP && (it = object))
+		if (atomic_compare_exchange_strong(&c->all->object[kind][i], &it, NULL))
+			found = true;
+		else if (kind == EP && (it = object))
 			atomic_compare_exchange_strong(&c->all->object[UD][i], &it, NULL);
 	}
+	return found && object;
 }
 
 DAT_COMPLETION_FLAGS some_flags(struct caller *c)

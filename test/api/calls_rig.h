@@ -54,8 +54,9 @@ unsigned int some_slot(struct caller *c, enum kind kind);
 bool has_room(struct caller *c, enum kind kind);
 /* Returns the slot; SLOTS: none is free. */
 unsigned int keep(struct caller *c, enum kind kind, DAT_HANDLE object);
-/* The object was freed. Sometimes it stays among the others, as a handle that is not valid. */
-void forget(struct caller *c, enum kind kind, DAT_HANDLE object);
+/* The object was freed. Sometimes it stays among the others, as a handle that is not valid. False:
+ * it stays, or was none of them. */
+bool forget(struct caller *c, enum kind kind, DAT_HANDLE object);
 
 DAT_COMPLETION_FLAGS some_flags(struct caller *c);
 DAT_EP_ATTR some_attr(struct caller *c);

@@ -20,6 +20,7 @@ static void open_or_close(struct caller *c)
 {
 	DAT_EVD_HANDLE async = one_in(c, 6) ? some(c, EVD) : DAT_HANDLE_NULL;
 	DAT_IA_HANDLE ia;
+	bool known;
 
 	if (!one_in(c, 8))
 		return;
@@ -30,10 +31,14 @@ static void open_or_close(struct caller *c)
 		keep(c, EVD, async);
 	} else {
 		ia = some(c, IA);
-		if (ia != c->all->ia &&
-		    DONE(dat_ia_close(ia, one_in(c, 4) ? DAT_CLOSE_GRACEFUL_FLAG
-						       : DAT_CLOSE_ABRUPT_FLAG)))
-			forget(c, IA, ia);
+		if (ia == c->all->ia)
+			return;
+		/* Afterwards it may be the number of an adapter that another thread has opened. */
+		known = forget(c, IA, ia);
+		if (!DONE(dat_ia_close(ia, one_in(c, 4) ? DAT_CLOSE_GRACEFUL_FLAG
+							: DAT_CLOSE_ABRUPT_FLAG)) &&
+		    known)
+			keep(c, IA, ia);
 	}
 }
 
