@@ -144,7 +144,7 @@ struct coll_peer {
 	struct coll_packet packet[COLL_RX]; /* headers of these slots */
 	struct coll_packet cts[COLL_CTS_MAX];
 	uint32_t cts_head, cts_count;
-	struct coll_packet waits; /* the long message that the peer is about to send, if `known` */
+	struct coll_packet waits; /* what the peer is about to send, if waits_known */
 	bool waits_known;
 };
 

@@ -407,6 +407,8 @@ struct pair_net {
 	uint32_t n_conns, conns_capacity;
 	struct pair_buf *all_receives;
 	uint32_t connecting; /* pairs being connected */
+	/* Messages of such pairs, in the order of their arrival; by `next` */
+	struct pair_buf *early;
 	uint64_t eq_read_at;
 	struct pair_buf *unposted; /* receives that libfabric refused; by `next` */
 	bool closing, any_broken;

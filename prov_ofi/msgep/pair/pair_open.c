@@ -336,7 +336,7 @@ bool pair_may_sleep(struct msgep_domain *domain, bool used)
 	pair_read_eq(net);
 	pair_bulk_send_kept(net, PAIR_TRANSFERS);
 	pair_flush_dirty(net, PAIR_HELD);
-	may = !fi_trywait(net->inner.fabric, fids, pair_is_bulk_apart(net) ? 3 : 2);
+	may = !net->early && !fi_trywait(net->inner.fabric, fids, pair_is_bulk_apart(net) ? 3 : 2);
 	if (may) {
 		dofi_lock(&net->leaf);
 		may = !atomic_load(&net->has_touched) && !atomic_load(&net->dirty_need) &&

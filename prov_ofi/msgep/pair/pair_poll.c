@@ -101,7 +101,7 @@ static void pair_recv_message(struct pair_net *net, struct pair *pair, const uin
 	}
 }
 
-/* The pair that a message names; NULL: none that is up. */
+/* The pair that a message names; NULL: there is none. */
 static struct pair *pair_named(const struct pair_net *net, const struct pair_buf *buf)
 {
 	struct pair *pair = NULL;
@@ -110,23 +110,43 @@ static struct pair *pair_named(const struct pair_net *net, const struct pair_buf
 	memcpy(&head, buf->data, sizeof(head));
 	if (le32toh(head.index) < net->n_pairs)
 		pair = net->pair_table[le32toh(head.index)];
-	return pair && pair->key == le64toh(head.key) && pair->state == PAIR_UP ? pair : NULL;
+	return pair && pair->key == le64toh(head.key) ? pair : NULL;
 }
 
-static void pair_received(struct pair_net *net, struct pair_buf *buf,
+/* The event that a pair is up may be read after the first messages of the peer, to which the pair
+ * was up before. They wait for the event. True: the buffer is no longer used. */
+static __attribute__((noinline)) bool pair_defer(struct pair_net *net, const struct pair *pair,
+						 struct pair_buf *buf)
+{
+	struct pair_buf **end = &net->early;
+
+	if (!pair || pair->state != PAIR_CONNECTING) {
+		dofi_log(DOFI_LOG_WARN, "dropped a message of %u bytes that names no adapter",
+			 buf->len);
+		return true;
+	}
+	while (*end)
+		end = &(*end)->next;
+	*end = buf;
+	buf->next = NULL;
+	return false;
+}
+
+/* True: the buffer is no longer used. */
+static bool pair_received(struct pair_net *net, struct pair_buf *buf,
 			  struct msgep_cq_direct *direct)
 {
 	bool has_head = buf->len >= sizeof(struct pair_head);
 	struct pair *pair = has_head ? pair_named(net, buf) : NULL;
 	uint8_t *packets = buf->data + sizeof(struct pair_head), *end = buf->data + buf->len;
 
-	if (!pair)
-		dofi_log(DOFI_LOG_WARN, "dropped a message of %u bytes that names no adapter",
-			 buf->len);
-	else if (!pair_check_all(packets, end, &net->has_news))
+	if (!pair || pair->state != PAIR_UP)
+		return pair_defer(net, pair, buf);
+	if (!pair_check_all(packets, end, &net->has_news))
 		pair_break(pair, FI_EIO);
 	else
 		pair_recv_message(net, pair, packets, end, direct);
+	return true;
 }
 
 /* ---------------------------------------------------------------- polling */
@@ -152,8 +172,23 @@ static void pair_completed(void *arg, const struct fi_cq_msg_entry *entry)
 	}
 	p->net->received = true;
 	buf->len = entry->len <= PAIR_MESSAGE ? (uint32_t)entry->len : 0;
-	pair_received(p->net, buf, p->direct);
-	pair_repost(p->net, buf);
+	if (pair_received(p->net, buf, p->direct))
+		pair_repost(p->net, buf);
+}
+
+/* Processes the messages that have waited. Those of pairs that are still being connected wait
+ * again. */
+static __attribute__((noinline)) void pair_take_early(struct poll *p)
+{
+	struct pair_buf *buf = p->net->early, *next;
+
+	p->net->early = NULL;
+	for (; buf; buf = next) {
+		struct fi_cq_msg_entry entry = { .op_context = buf, .len = buf->len };
+
+		next = buf->next;
+		pair_completed(p, &entry);
+	}
 }
 
 /* The message is lost. If its pair ends, an event follows; if it remains, the peer would wait for
@@ -162,7 +197,7 @@ static void pair_receive_failed(struct pair_net *net, struct pair_buf *buf, int 
 {
 	struct pair *pair = pair_named(net, buf);
 
-	if (!pair)
+	if (!pair || pair->state != PAIR_UP)
 		return;
 	dofi_log(DOFI_LOG_WARN, "a message could not be received, and its connection ends: %s",
 		 dofi_error_text(err));
@@ -247,7 +282,7 @@ static __attribute__((noinline)) void pair_tell_sleepers(struct pair_net *net)
 	/* In this order: the last one is a call of the C library. */
 	if ((atomic_load_explicit(&net->dirty_need, memory_order_relaxed) ||
 	     atomic_load_explicit(&net->has_touched, memory_order_relaxed) ||
-	     atomic_load_explicit(&net->has_kept, memory_order_relaxed)) &&
+	     atomic_load_explicit(&net->has_kept, memory_order_relaxed) || net->early) &&
 	    !dofi_thread_is_progress)
 		pair_leave_work(net);
 }
@@ -269,6 +304,9 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	if (atomic_load_explicit(&net->has_kept, memory_order_relaxed) && !net->paused)
 		pair_bulk_send_kept(net, PAIR_KEPT);
 	pair_flush_dirty(net, PAIR_URGENT);
+	/* Another call may have read the event; later messages must not precede them. */
+	if (net->early)
+		pair_take_early(&p);
 	/* Nor does its reply wait for a system call that usually finds nothing. */
 	if (!fresh)
 		got = msgep_inner_poll(&net->inner, false, &p, pair_completed, pair_failed);
@@ -277,8 +315,11 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	if (pair_is_bulk_apart(net) &&
 	    (eq_is_due || !direct || atomic_load_explicit(&net->n_transfers, memory_order_relaxed)))
 		got += pair_poll_apart(&p);
-	if (eq_is_due)
+	if (eq_is_due) {
 		pair_read_eq(net);
+		if (net->early)
+			pair_take_early(&p);
+	}
 	if (atomic_load_explicit(&net->has_touched, memory_order_relaxed))
 		pair_serve_touched(net, direct);
 	if (pair_share_has_work(net))
