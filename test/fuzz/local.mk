@@ -29,6 +29,7 @@ EXTRA_DIST += test/fuzz/fuzz.sh \
 	test/fuzz/corpus/frames/message-in-two \
 	test/fuzz/corpus/frames/message-pulled \
 	test/fuzz/corpus/frames/message-too-long \
+	test/fuzz/corpus/frames/message-too-long-and-violation \
 	test/fuzz/corpus/frames/message-waits \
 	test/fuzz/corpus/frames/ours-read \
 	test/fuzz/corpus/frames/ours-read-granted \

@@ -57,7 +57,8 @@ bool msgep_claim_receive(struct msgep_ep *ep)
 void msgep_report_too_long(struct msgep_ep *ep)
 {
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (!ep->too_long || ep->bulk.requests)
+	/* Of a failed endpoint it is flushed. */
+	if (!ep->too_long || ep->bulk.requests || ep->failed)
 		return;
 	ep->too_long = false;
 	ep->in_message = false;
