@@ -82,8 +82,10 @@ second_stage()
 	mkdir -p "$shared" "/lib/modules/$(uname -r)"
 	mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=mmap shared "$shared"
 	mount --bind "$modules" "/lib/modules/$(uname -r)"
-	# The kernel itself loads modules through this.
-	[ -x /sbin/modprobe ] || ln -sf /bin/busybox /sbin/modprobe
+	# The kernel itself loads modules through this. The modprobe of kmod does not read the
+	# index that busybox has written.
+	ln -s "$(command -v busybox)" /run/modprobe
+	echo /run/modprobe >/proc/sys/kernel/modprobe
 	# libfabric reads all kernel symbols at the first fi_getinfo of a process:
 	# seconds, when emulated, for a question that does not arise here.
 	mount --bind /dev/null /proc/kallsyms
