@@ -119,8 +119,8 @@ TEST(coll_look, a_wait_without_time_for_another_queue_serves_groups)
 
 /* Less than the time after which the adapter looks at the connection for other reasons. */
 #define US_AT_ONCE 250000u
-/* One of them is undisturbed by the load of the machine. */
-#define REQUESTS 4u
+/* At least one of them is undisturbed by the load of the machine. */
+#define REQUESTS 12u
 
 struct blocker {
 	_Atomic bool blocks, inside;
@@ -177,7 +177,7 @@ TEST(coll_look, a_request_that_another_call_has_read_is_processed_at_once)
 {
 	uint64_t took, least = US_GROUP;
 
-	for (unsigned int i = 0; i < REQUESTS; i++) {
+	for (unsigned int i = 0; i < REQUESTS && least > US_AT_ONCE; i++) {
 		took = request_once();
 		least = took < least ? took : least;
 	}
