@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Finds the sockets of a listener of libfabric's tcp by their addresses. */
+#include <linux/tcp.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -47,6 +49,33 @@ int msgep_tcp_next(DIR *dir, const union dofi_addr *listener, bool listening)
 	if (fd < 0 && dir)
 		closedir(dir);
 	return fd;
+}
+
+/* Kernels before 4.6 do not count. */
+static bool tcp_sock_has_sent(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
+	       len < offsetof(struct tcp_info, tcpi_data_segs_out) +
+			       sizeof(info.tcpi_data_segs_out) ||
+	       info.tcpi_data_segs_out;
+}
+
+unsigned int msgep_tcp_end_unanswered(const union dofi_addr *listener)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int n = 0;
+	int fd;
+
+	while ((fd = msgep_tcp_next(dir, listener, false)) >= 0) {
+		if (tcp_sock_has_sent(fd))
+			continue;
+		shutdown(fd, SHUT_RDWR);
+		n++;
+	}
+	return n;
 }
 
 void msgep_tcp_close_accepted(const union dofi_addr *listener)
