@@ -68,6 +68,14 @@ void pair_carry_check(struct pair_conn *conn)
 		pair_carry_passed(conn);
 }
 
+/* A hostile peer may have counted what was never sent. A count beyond `sent` would let it count
+ * anything. */
+static void carry_uncount(_Atomic uint32_t *known, uint32_t sent)
+{
+	if ((int32_t)(sent - atomic_load(known)) < 0)
+		atomic_store(known, sent);
+}
+
 void pair_carry_drop(struct pair_conn *conn)
 {
 	struct pair_carry *carry = carry_of(conn);
@@ -76,5 +84,7 @@ void pair_carry_drop(struct pair_conn *conn)
 		return;
 	conn->sent[MSGEP_REQ] -= carry->len;
 	conn->packets -= carry->packets;
+	carry_uncount(&conn->granted[MSGEP_REQ], conn->sent[MSGEP_REQ]);
+	carry_uncount(&conn->arrived, conn->packets);
 	carry->len = carry->packets = 0;
 }
