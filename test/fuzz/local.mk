@@ -58,6 +58,7 @@ EXTRA_DIST += test/fuzz/fuzz.sh \
 	test/fuzz/corpus/pairs/bulk-write-region-closed \
 	test/fuzz/corpus/pairs/bye \
 	test/fuzz/corpus/pairs/bytes \
+	test/fuzz/corpus/pairs/closed-while-messages-are-sent \
 	test/fuzz/corpus/pairs/counts-of-dropped-announcements \
 	test/fuzz/corpus/pairs/counts-of-what-was-not-sent \
 	test/fuzz/corpus/pairs/credit-of-what-was-not-sent \

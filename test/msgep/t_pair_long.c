@@ -199,7 +199,7 @@ static void long_close(struct one *o)
 	while (n_completed < n_sent)
 		free(sent[n_completed++]);
 	pair_transfers_free(&o->net);
-	pair_pool_free(&o->net);
+	pair_bufs_free(&o->net);
 	free(o);
 }
 

@@ -117,8 +117,7 @@ void consume_all(struct one *o)
 
 void one_close(struct one *o)
 {
-	pair_drop_unsent(&o->pair);
-	pair_pool_free(&o->net);
+	pair_bufs_free(&o->net);
 	dofi_unlock(&o->net.lock);
 	dofi_unlock(&o->ep.lock);
 	free(o);

@@ -161,7 +161,7 @@ struct pair_op {
 struct pair_buf {
 	struct pair_op op;
 	struct pair_buf *next;
-	struct pair_buf *all; /* net->all_receives */
+	struct pair_buf *all; /* net->all_bufs */
 	struct pair *pair;    /* of sent messages */
 	uint32_t len;
 	_Alignas(64) uint8_t data[PAIR_MESSAGE];
@@ -405,7 +405,6 @@ struct pair_net {
 	uint32_t n_pairs, pairs_capacity;
 	struct pair_conn **conns;
 	uint32_t n_conns, conns_capacity;
-	struct pair_buf *all_receives;
 	uint32_t connecting; /* pairs being connected */
 	/* Messages of such pairs, in the order of their arrival; by `next` */
 	struct pair_buf *early;
@@ -416,6 +415,7 @@ struct pair_net {
 
 	struct dofi_lock leaf;
 	struct dofi_list dirty, touched, kept;
+	struct pair_buf *all_bufs;       /* receive and send buffers, by `all` */
 	struct pair_buf *pool;           /* send buffers */
 	struct pair_transfer *transfers; /* unused */
 	/* The last poll, which began at received_at, has received packets; this one sends no kept

@@ -14,6 +14,20 @@
 #include "msgep/cm/inbox.h"
 #include "msgep/pair/pair_message.h"
 
+struct pair_buf *pair_buf_alloc(struct pair_net *net, enum pair_op_kind kind)
+{
+	struct pair_buf *buf = aligned_alloc(64, sizeof(*buf));
+
+	if (!buf)
+		return NULL;
+	buf->op.kind = kind;
+	dofi_lock(&net->leaf);
+	buf->all = net->all_bufs;
+	net->all_bufs = buf;
+	dofi_unlock(&net->leaf);
+	return buf;
+}
+
 static struct pair_buf *pair_buf_get(struct pair_net *net)
 {
 	struct pair_buf *buf;
@@ -23,12 +37,7 @@ static struct pair_buf *pair_buf_get(struct pair_net *net)
 	if (buf)
 		net->pool = buf->next;
 	dofi_unlock(&net->leaf);
-	if (buf)
-		return buf;
-	buf = aligned_alloc(64, sizeof(*buf));
-	if (buf)
-		buf->op.kind = PAIR_OP_SEND;
-	return buf;
+	return buf ? buf : pair_buf_alloc(net, PAIR_OP_SEND);
 }
 
 static void pair_buf_put(struct pair_net *net, struct pair_buf *buf)
@@ -53,21 +62,20 @@ void pair_drop_unsent(struct pair *pair)
 
 int pair_buf_new(struct pair_net *net)
 {
-	struct pair_buf *buf = aligned_alloc(64, sizeof(*buf));
+	struct pair_buf *buf = pair_buf_alloc(net, PAIR_OP_SEND);
 
 	if (!buf)
 		return -FI_ENOMEM;
-	buf->op.kind = PAIR_OP_SEND;
 	pair_buf_put(net, buf);
 	return 0;
 }
 
-void pair_pool_free(struct pair_net *net)
+void pair_bufs_free(struct pair_net *net)
 {
-	while (net->pool) {
-		struct pair_buf *buf = net->pool;
+	while (net->all_bufs) {
+		struct pair_buf *buf = net->all_bufs;
 
-		net->pool = buf->next;
+		net->all_bufs = buf->all;
 		free(buf);
 	}
 }

@@ -60,8 +60,11 @@ void pair_owe(struct pair_conn *conn);
 void pair_sent(struct pair_buf *buf);
 /* The pair is closed: returns its buffers to the pool. */
 void pair_drop_unsent(struct pair *pair);
+/* A new buffer; NULL: there is no memory. It is freed when the adapter is closed, since libfabric
+ * may have it until then. */
+struct pair_buf *pair_buf_alloc(struct pair_net *net, enum pair_op_kind kind);
 /* Adds a buffer, for messages that must be sent even without memory. 0 or negative. */
 int pair_buf_new(struct pair_net *net);
-void pair_pool_free(struct pair_net *net);
+void pair_bufs_free(struct pair_net *net);
 
 #endif

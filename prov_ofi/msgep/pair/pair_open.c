@@ -218,13 +218,7 @@ static void pair_close_inner(struct pair_net *net)
 		msgep_fid_close(&net->eq->fid, "an event queue");
 	msgep_inner_close(&net->apart);
 	msgep_inner_close(&net->inner);
-	while (net->all_receives) {
-		struct pair_buf *buf = net->all_receives;
-
-		net->all_receives = buf->all;
-		free(buf);
-	}
-	pair_pool_free(net);
+	pair_bufs_free(net);
 	pair_transfers_free(net);
 	for (uint32_t i = 0; i < net->n_conns; i++)
 		free(net->conns[i]);
@@ -302,14 +296,17 @@ void pair_close(struct msgep_domain *domain)
 	struct pollfd pfd = { .fd = net->inner.cq_fd, .events = POLLIN };
 	uint64_t now = dofi_now(), end = now + DOFI_MS(CLOSE_MS);
 	uint64_t tokens_end = now + DOFI_MS(TOKEN_CLOSE_MS);
+	unsigned int got;
 
 	dofi_lock(&net->lock);
 	do {
-		if (!pair_poll(net, NULL))
+		/* It may have read a part only of what has completed. */
+		got = pair_poll(net, NULL);
+		if (!got)
 			poll(&pfd, 1, 1);
 		pair_read_eq(net);
 		now = dofi_now();
-	} while ((pair_unsent(net) && now < end) ||
+	} while (((got || pair_unsent(net)) && now < end) ||
 		 (!dofi_list_empty(&net->tokens) && now < tokens_end));
 	dofi_unlock(&net->lock);
 	domain->transport_data = NULL;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Posts the buffers in which messages of all pairs arrive. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error_text.h"
 #include "base/log.h"
 #include "msgep/cm/inbox.h"
-#include "msgep/pair/pair_int.h"
+#include "msgep/pair/pair_message.h"
 
 static int pair_post(struct pair_net *net, struct pair_buf *buf)
 {
@@ -18,14 +17,9 @@ static int pair_post(struct pair_net *net, struct pair_buf *buf)
 
 int pair_post_new(struct pair_net *net)
 {
-	struct pair_buf *buf = aligned_alloc(64, sizeof(*buf));
+	struct pair_buf *buf = pair_buf_alloc(net, PAIR_OP_RECV);
 
-	if (!buf)
-		return -FI_ENOMEM;
-	buf->op.kind = PAIR_OP_RECV;
-	buf->all = net->all_receives;
-	net->all_receives = buf;
-	return pair_post(net, buf);
+	return buf ? pair_post(net, buf) : -FI_ENOMEM;
 }
 
 void pair_repost(struct pair_net *net, struct pair_buf *buf)
