@@ -306,7 +306,7 @@ void dofi_progress_cq_ready(struct dofi_ia *ia, struct dofi_evd *evd)
 {
 	DOFI_ASSERT_LOCKED(&ia->prog_lock);
 	/* The EVD may have been freed since epoll returned, and be another adapter's. */
-	if (evd->obj.ia == ia && evd->progress == DOFI_EVD_ARMED && evd->cq)
+	if (dofi_obj_ia(&evd->obj) == ia && evd->progress == DOFI_EVD_ARMED && evd->cq)
 		progress_check_cq(ia, evd);
 }
 
