@@ -74,9 +74,6 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	evd->min_batch = evd->batch = evd->obj.ia->fab.min_batch;
 	dofi_evd_look_next(evd);
 	evd->clock_at = 0;
-	/* It already is: the progress thread may be reading that of a former EVD in this memory. */
-	if (evd->progress != DOFI_EVD_LEFT)
-		evd->progress = DOFI_EVD_LEFT;
 	evd->empty_polls = 0;
 	evd->polled = false;
 	evd->internal = internal;

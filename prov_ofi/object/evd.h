@@ -25,7 +25,7 @@
 
 /* How the progress thread drives the CQ while no consumer reads it; owned by that thread. */
 enum dofi_evd_progress {
-	DOFI_EVD_LEFT,    /* left to consumers, or new */
+	DOFI_EVD_LEFT,    /* left to consumers, new, or freed: the creation does not store it */
 	DOFI_EVD_ARMED,   /* its descriptor is in the thread's epoll set */
 	DOFI_EVD_STALLED, /* refuses the sleep; checked at intervals */
 };
