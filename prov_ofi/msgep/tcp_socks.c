@@ -63,14 +63,14 @@ static bool tcp_sock_has_sent(int fd)
 	       info.tcpi_data_segs_out;
 }
 
-unsigned int msgep_tcp_end_unanswered(const union dofi_addr *listener)
+unsigned int msgep_tcp_end_accepted(const union dofi_addr *listener, bool unanswered)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	unsigned int n = 0;
 	int fd;
 
 	while ((fd = msgep_tcp_next(dir, listener, false)) >= 0) {
-		if (tcp_sock_has_sent(fd))
+		if (unanswered && tcp_sock_has_sent(fd))
 			continue;
 		shutdown(fd, SHUT_RDWR);
 		n++;

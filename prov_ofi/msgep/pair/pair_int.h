@@ -48,8 +48,6 @@ bool pair_sock_is_dead(int fd);
 void pair_sock_find_strays(const struct pair_listener *l, struct pair_strays *out);
 /* True if it still is one. */
 bool pair_sock_is_stray(const struct pair_stray *stray);
-/* Shuts them down while the listener is open. Returns their number. */
-unsigned int pair_sock_end_strays(const struct pair_listener *l);
 
 /* pair_work.c */
 /* The next poll has to process the connection. */

@@ -191,7 +191,7 @@ static void pair_end_requests(struct pair_net *net)
 	for (int round = 0; round < PAIR_END_ROUNDS && ended; round++) {
 		ended = 0;
 		for (size_t i = 0; i < net->n_listeners; i++)
-			ended += pair_sock_end_strays(&net->listeners[i]);
+			ended += msgep_tcp_end_accepted(&net->listeners[i].addr, false);
 		dofi_lock(&net->lock);
 		pair_read_eq(net);
 		dofi_unlock(&net->lock);

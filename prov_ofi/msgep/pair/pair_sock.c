@@ -68,17 +68,6 @@ bool pair_sock_limit_listener(const struct pair_listener *l)
 	return limited;
 }
 
-unsigned int pair_sock_end_strays(const struct pair_listener *l)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned int ended = 0;
-	int fd;
-
-	while ((fd = msgep_tcp_next(dir, &l->addr, false)) >= 0)
-		ended += !shutdown(fd, SHUT_RDWR);
-	return ended;
-}
-
 bool pair_sock_is_stray(const struct pair_stray *stray)
 {
 	struct stat st;

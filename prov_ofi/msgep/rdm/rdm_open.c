@@ -354,7 +354,7 @@ static void rdm_end_requests(struct rdm_net *net)
 
 	if (!dofi_fab_older(net->domain->fabric->fab, 1, 18) || !rdm_listener(net, &addr))
 		return;
-	while (msgep_tcp_end_unanswered(&addr) && dofi_now() < end) {
+	while (msgep_tcp_end_accepted(&addr, true) && dofi_now() < end) {
 		rdm_poll(net);
 		poll(NULL, 0, RDM_TICK_MS);
 	}
